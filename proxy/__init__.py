@@ -1,0 +1,1 @@
+"""Toolgraft: native tool calling for any model server."""

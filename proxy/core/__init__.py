@@ -1,0 +1,1 @@
+"""The sans-I/O core: values, the reader of model output, the writer of prompts."""
