@@ -1,0 +1,105 @@
+"""A configured model server as the rest of the proxy sees it, and how its URL is read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from proxy.config import BackendConfig, DispatcherName
+from proxy.core.errors import ConfigError
+
+CHAT_PATH = "/chat/completions"
+
+_API_ROOT = re.compile(r"/(?:v\d+|openai)$")
+_NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One model server. The other fields are those of ``BackendConfig``.
+
+    ``api_root`` is what the OpenAI paths hang under (``…/v1``), ``chat_url`` where chat requests go, ``server_root``
+    where the server's own paths are (``/props``, ``/api/show``). None of them ends in a slash.
+    """
+
+    name: str
+    api_root: str
+    chat_url: str
+    server_root: str
+    dispatcher: DispatcherName = "auto"
+    model: str | None = None
+    key: str | None = field(default=None, repr=False)
+    forward_client_key: bool = False
+    system_role: bool = True
+    example: bool = False
+
+    @classmethod
+    def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
+        """The backend that ``config`` describes. Raises ``ConfigError`` when its URL cannot be used."""
+        api_root, chat_url = backend_url(config.url)
+        return cls(
+            name=name,
+            api_root=api_root,
+            chat_url=chat_url,
+            server_root=_parent(api_root),
+            dispatcher=config.dispatcher,
+            model=config.model,
+            key=config.key,
+            forward_client_key=config.forward_client_key,
+            system_role=config.system_role,
+            example=config.example,
+        )
+
+
+def backend_url(text: str) -> tuple[str, str]:
+    """The API root and the chat URL that a user means by ``text``.
+
+    A path ending in ``v1`` (any number) or ``openai`` is the API root; one ending in ``/chat/completions`` is the chat
+    URL as it is, query included; any other gets ``/v1``. Trailing slashes do not matter.
+    Raises ``ConfigError``; the message never repeats what may be a password.
+    """
+    text = text.strip()
+    if _NOT_IN_A_URL.search(text):
+        raise ConfigError("The backend URL holds a space or a control character. Remove it.")
+    parts = _split(text)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    path = parts.path.rstrip("/")
+    if path.endswith(CHAT_PATH):
+        query = f"?{parts.query}" if parts.query else ""
+        return origin + path.removesuffix(CHAT_PATH).rstrip("/"), origin + path + query
+    if parts.query:
+        raise ConfigError(
+            f"The backend URL {text!r} has a query. Leave it out, or give the whole URL that ends in {CHAT_PATH}?…"
+        )
+    root = origin + path if _API_ROOT.search(path) else origin + path + "/v1"
+    return root, root + CHAT_PATH
+
+
+def _split(text: str) -> SplitResult:
+    """``text`` in its parts, checked. Raises ``ConfigError``."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigError(f"The backend URL cannot be read: {error}. Give one like http://127.0.0.1:8080/v1.") from None
+    if "@" in parts.netloc or (not parts.netloc and "@" in text):
+        raise ConfigError(
+            "The backend URL holds a user name or password. Put the key into an environment variable and name it "
+            "with --backend-key-env."
+        )
+    if "://" not in text:
+        raise ConfigError(f"The backend URL {text!r} has no scheme. Did you mean http://{text.lstrip('/')} ?")
+    if parts.scheme not in ("http", "https"):
+        raise ConfigError(f"The backend URL {text!r} must begin with http:// or https://.")
+    if not host:
+        raise ConfigError(f"The backend URL {text!r} names no host. Give one like http://127.0.0.1:8080/v1.")
+    if parts.fragment:
+        raise ConfigError(f"The backend URL {text!r} has a fragment. Leave out the # and what follows it.")
+    return parts
+
+
+def _parent(url: str) -> str:
+    """``url`` without the last segment of its path; an origin stays as it is."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rpartition('/')[0].rstrip('/')}"

@@ -1,0 +1,97 @@
+"""How a backend's URL is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.backends.registry import Backend, backend_url
+from proxy.config import BackendConfig
+from proxy.core.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "api_root", "chat_url", "server_root"),
+    [
+        ("http://h:8080", "http://h:8080/v1", "http://h:8080/v1/chat/completions", "http://h:8080"),
+        ("http://h:8080/", "http://h:8080/v1", "http://h:8080/v1/chat/completions", "http://h:8080"),
+        (" http://h/v1/ ", "http://h/v1", "http://h/v1/chat/completions", "http://h"),
+        ("HTTP://h/v1//", "http://h/v1", "http://h/v1/chat/completions", "http://h"),
+        (
+            "https://h/api/paas/v4",
+            "https://h/api/paas/v4",
+            "https://h/api/paas/v4/chat/completions",
+            "https://h/api/paas",
+        ),
+        (
+            "https://h/v1beta/openai/",
+            "https://h/v1beta/openai",
+            "https://h/v1beta/openai/chat/completions",
+            "https://h/v1beta",
+        ),
+        ("http://h/llm", "http://h/llm/v1", "http://h/llm/v1/chat/completions", "http://h/llm"),
+        ("http://h/v1/chat/completions", "http://h/v1", "http://h/v1/chat/completions", "http://h"),
+        ("http://h/v1/chat/completions/", "http://h/v1", "http://h/v1/chat/completions", "http://h"),
+        ("http://h/chat/completions", "http://h", "http://h/chat/completions", "http://h"),
+        (
+            "http://h/dep/x/chat/completions?v=1",
+            "http://h/dep/x",
+            "http://h/dep/x/chat/completions?v=1",
+            "http://h/dep",
+        ),
+        ("http://[::1]:80/v2", "http://[::1]:80/v2", "http://[::1]:80/v2/chat/completions", "http://[::1]:80"),
+        ("http://h/openai", "http://h/openai", "http://h/openai/chat/completions", "http://h"),
+        ("http://h/myopenai", "http://h/myopenai/v1", "http://h/myopenai/v1/chat/completions", "http://h/myopenai"),
+    ],
+)
+def test_the_url_rules(text: str, api_root: str, chat_url: str, server_root: str) -> None:
+    backend = Backend.of(BackendConfig(url=text))
+    assert (backend.api_root, backend.chat_url, backend.server_root) == (api_root, chat_url, server_root)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no scheme"),
+        ("localhost:8080", "http://localhost:8080"),
+        ("//h/v1", "http://h/v1"),
+        ("ftp://h/v1", "http:// or https://"),
+        ("unix:///run/llm.sock", "http:// or https://"),
+        ("http:///v1", "names no host"),
+        ("http://:8080", "names no host"),
+        ("http://h:99999", "http://127.0.0.1:8080/v1"),
+        ("http://h:port", "http://127.0.0.1:8080/v1"),
+        ("http://[::1", "http://127.0.0.1:8080/v1"),
+        ("http://h/v1?x=1", "/chat/completions?"),
+        ("http://h/v1#x", "fragment"),
+        ("http://h /v1", "space"),
+        ("http://h/v1\n/x", "control character"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_with_the_mend(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        backend_url(text)
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["http://me:hunter2@h/v1", "me:hunter2@h:8080", "http://hunter2@h"])
+def test_a_password_in_the_url_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        backend_url(text)
+    assert "--backend-key-env" in caught.value.message
+    assert "hunter2" not in caught.value.message
+
+
+def test_a_backend_carries_what_was_configured_and_hides_its_key() -> None:
+    config = BackendConfig(
+        url="http://h",
+        dispatcher="xml",
+        model="m",
+        key="s3cret",
+        forward_client_key=True,
+        system_role=False,
+        example=True,
+    )
+    backend = Backend.of(config, "main")
+    assert (backend.name, backend.dispatcher, backend.model, backend.key) == ("main", "xml", "m", "s3cret")
+    assert (backend.forward_client_key, backend.system_role, backend.example) == (True, False, True)
+    assert "s3cret" not in repr(backend)
