@@ -1,0 +1,159 @@
+"""Server-sent events: bytes to frames as they arrive, and frames to bytes.
+
+The format is WHATWG's (https://html.spec.whatwg.org/multipage/server-sent-events.html), read with two liberties that
+model servers need: the last frame counts although the stream ended without a blank line, and a field called ``error``
+(older llama.cpp servers send ``error: {...}``) is a frame of its own kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proxy.core.errors import UpstreamError
+
+MAX_FRAME = 16 * 1024 * 1024
+"""Bytes of one frame that are held in memory. No server sends a megabyte at once; this is a guard, not a format."""
+
+_BOM = b"\xef\xbb\xbf"
+_LF = 0x0A
+_CR = 0x0D
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event. ``event`` is ``message`` when the server named none; ``data`` is its data lines, joined by ``\\n``."""
+
+    event: str
+    data: str
+
+
+class SseDecoder:
+    """Turns the bytes of one event stream into frames, however the network cut them, in linear time.
+
+    A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. Comments, ``id`` and ``retry`` are ignored.
+    ``max_frame`` bounds a line, and the data lines of a frame together, in bytes.
+    """
+
+    __slots__ = (
+        "_after_cr",
+        "_at_start",
+        "_data",
+        "_data_size",
+        "_event",
+        "_line",
+        "_line_size",
+        "_max_frame",
+        "_pending",
+    )
+
+    def __init__(self, max_frame: int = MAX_FRAME) -> None:
+        self._max_frame = max_frame
+        self._line: list[bytes] = []  # the pieces of the line that has not ended yet, joined only once
+        self._line_size = 0
+        self._data: list[bytes] = []
+        self._data_size = 0
+        self._event = ""
+        self._after_cr = False  # a LF that follows belongs to the line end before it
+        self._at_start = True
+        self._pending = False  # something of an unfinished frame or line end is held
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that ``chunk`` completes. Raises ``UpstreamError`` when a frame grows past ``max_frame``."""
+        if self._is_one_plain_frame(chunk):
+            self._at_start = False
+            return [Frame("message", chunk[6:-2].decode("utf-8", "replace"))]
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk[0] == _LF:
+                chunk = chunk[1:]
+        if not chunk:
+            return []
+        last = chunk[-1]
+        self._after_cr = last == _CR
+        lines = chunk.splitlines()
+        tail = b"" if last in (_LF, _CR) else lines.pop()
+        frames: list[Frame] = []
+        for line in lines:
+            self._end_line(line, frames)
+        if tail:
+            self._line.append(tail)
+            self._line_size += len(tail)
+            self._check(self._line_size)
+        self._pending = bool(tail or self._data or self._event or self._after_cr)
+        return frames
+
+    def close(self) -> list[Frame]:
+        """The frame that the end of the stream cut short of its blank line, if it has any data."""
+        frames: list[Frame] = []
+        self._end_line(b"", frames)
+        self._dispatch(frames)
+        return frames
+
+    def _is_one_plain_frame(self, chunk: bytes) -> bool:
+        """The usual case by far: nothing is pending and the read is one ``data: …`` line with its blank line."""
+        return (
+            not self._pending
+            and chunk.startswith(b"data: ")
+            and chunk.find(b"\n") == len(chunk) - 2
+            and chunk[-1] == _LF
+            and _CR not in chunk
+            and len(chunk) <= self._max_frame
+        )
+
+    def _end_line(self, rest: bytes, frames: list[Frame]) -> None:
+        if self._line:
+            line = b"".join((*self._line, rest))
+            self._line.clear()
+            self._line_size = 0
+        else:
+            line = rest
+        if self._at_start:
+            self._at_start = False
+            line = line.removeprefix(_BOM)
+        self._check(len(line))
+        if not line:
+            self._dispatch(frames)
+            return
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data" or name == b"error":
+            self._data.append(value)
+            self._data_size += len(value) + 1  # empty lines count too, or they could go on for ever
+            if name == b"error":
+                self._event = "error"
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+
+    def _dispatch(self, frames: list[Frame]) -> None:
+        if self._data:
+            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+            frames.append(Frame(self._event or "message", data.decode("utf-8", "replace")))
+            self._data.clear()
+            self._data_size = 0
+        self._event = ""
+
+    def _check(self, line_size: int) -> None:
+        if self._data_size + line_size > self._max_frame:
+            raise UpstreamError(
+                f"The backend sent a stream event of more than {self._max_frame} bytes; the stream was given up.",
+                code="upstream_event_too_large",
+                retryable=False,
+            )
+
+
+def frame(data: bytes, event: bytes | None = None) -> bytes:
+    """A frame on the wire. ``data`` may hold line ends; ``event`` must not."""
+    if b"\n" in data or b"\r" in data:
+        data = b"\ndata: ".join(data.splitlines() or [b""])
+    if event is None:
+        return b"data: " + data + b"\n\n"
+    return b"event: " + event + b"\ndata: " + data + b"\n\n"
+
+
+def comment(text: str) -> bytes:
+    """A comment on the wire: clients skip it, idle connections stay open. ``text`` is one line."""
+    return b": " + text.encode() + b"\n\n"
+
+
+DONE = frame(b"[DONE]")
+"""The end of a Chat Completions stream."""
