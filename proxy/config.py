@@ -1,0 +1,76 @@
+"""What the proxy was started with: frozen values, checked before a port is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from proxy.core.errors import ConfigError
+
+DispatcherName: TypeAlias = Literal["auto", "native", "xml"]
+LogFormat: TypeAlias = Literal["human", "json"]
+
+DISPATCHERS: tuple[str, ...] = get_args(DispatcherName)
+LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8787
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConfig:
+    """One model server and how to talk to it.
+
+    ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
+    as ``Authorization: Bearer``; ``key_env`` is the variable that it was read from, for messages. ``system_role``
+    False: the chat template knows no system message. ``example``: show the model one worked example of a call (very
+    small models need it).
+    """
+
+    url: str
+    dispatcher: DispatcherName = "auto"
+    model: str | None = None
+    key: str | None = field(default=None, repr=False)
+    key_env: str | None = None
+    forward_client_key: bool = False
+    system_role: bool = True
+    example: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything the server needs to know.
+
+    ``port`` 0 picks a free one. ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous.
+    ``keep_alive`` is the seconds of silence after which a stream gets a comment, and after which the HTTP status goes
+    out at the latest; load balancers and clients give up between 60 and 100. ``connect_timeout`` is in seconds; there
+    is no read timeout, since a slow machine may take many minutes over a long prompt. ``shutdown_timeout`` is how many
+    seconds open streams may take to end after a signal.
+    """
+
+    backend: BackendConfig
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    log_format: LogFormat = "human"
+    max_body: int = 64 * 1024 * 1024
+    keep_alive: float = 15.0
+    connect_timeout: float = 10.0
+    shutdown_timeout: int = 30
+
+
+def key_from_environment(variable: str | None, environ: Mapping[str, str]) -> str | None:
+    """The key held by the environment ``variable``, None when no variable is named.
+
+    Raises ``ConfigError`` when the variable is missing, empty, or holds what cannot stand in a header.
+    """
+    if variable is None:
+        return None
+    key = environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"The environment variable {variable} (--backend-key-env) is not set. Export it first.")
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"The key in {variable} (--backend-key-env) holds characters that cannot be sent in an HTTP header."
+        )
+    return key
