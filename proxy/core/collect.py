@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from proxy.core.events import (
     Event,
@@ -19,7 +19,7 @@ from proxy.core.events import (
     ToolCallStart,
     Usage,
 )
-from proxy.core.model import NOTHING, Json, ToolCall
+from proxy.core.model import NOTHING, Json, ToolCall, nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Reply:
     message: str | None = None
     usage: Usage | None = None
     problems: tuple[Problem, ...] = ()
-    extra: Mapping[str, Json] = NOTHING
+    extra: Mapping[str, Json] = field(default_factory=nothing)
 
 
 def collect(events: Iterable[Event]) -> Reply:

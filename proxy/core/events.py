@@ -9,10 +9,10 @@ were already flowing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from proxy.core.model import NOTHING, Json
+from proxy.core.model import Json, nothing
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
 """``error``: the reply could not be completed honestly; ``Finish.message`` says why."""
@@ -69,7 +69,7 @@ class Usage:
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    raw: Mapping[str, Json] = NOTHING
+    raw: Mapping[str, Json] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,12 @@ Json: TypeAlias = Any
 
 NOTHING: Mapping[str, Json] = MappingProxyType({})
 
+
+def nothing() -> Mapping[str, Json]:
+    """The empty mapping, as the default of a field."""
+    return NOTHING
+
+
 Role = Literal["system", "user", "assistant", "tool"]
 """``developer`` is read as ``system``, ``function`` as ``tool``."""
 
@@ -97,7 +103,7 @@ class Tool:
     parameters: Json = None
     strict: bool | None = None
     custom: bool = False
-    extra: Mapping[str, Json] = field(default=NOTHING, compare=False)
+    extra: Mapping[str, Json] = field(default_factory=nothing, compare=False)
 
     @classmethod
     def of(cls, raw: Tool | Mapping[str, Json]) -> Tool:
@@ -159,7 +165,7 @@ class Request:
     stream: bool = False
     include_usage: bool = False
     response_format: Mapping[str, Json] | None = None
-    extra: Mapping[str, Json] = NOTHING
+    extra: Mapping[str, Json] = field(default_factory=nothing)
 
     @property
     def offered(self) -> tuple[Tool, ...]:
