@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from proxy.weights import SMOLLM2, Progress, ensure_model
 
 ENGINE = Path(__file__).with_name("engine.py")
 GGUF_MAGIC = b"GGUF"
+LOG_TAIL = 8192
+"""How much of the end of the engine's output is looked at, in bytes."""
 
 
 def require_engine() -> None:
@@ -63,7 +66,7 @@ class LocalModel:
         self._settings = {"alias": self.alias, "context": context, "slots": slots, "threads": threads}
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = Path()
+        self._log: IO[bytes] | None = None
 
     def start(self, timeout: float = 600) -> None:
         """Return when the model has generated a token; ``url`` (``http://127.0.0.1:PORT``) is set then.
@@ -74,14 +77,13 @@ class LocalModel:
         path = self._model_file or ensure_model(self._progress)
         check_gguf(path)
         options = json.dumps({"model": str(path.absolute()), **self._settings})
-        with tempfile.NamedTemporaryFile(prefix="toolgraft-engine-", suffix=".log", delete=False) as log:
-            self._log = Path(log.name)
-            self._process = subprocess.Popen(  # noqa: S603 (this interpreter, our own script)
-                [sys.executable, "-P", str(ENGINE), options],
-                stdin=subprocess.PIPE,  # held open: the engine ends when it closes, however this process ends
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `stop`)
+        self._process = subprocess.Popen(  # noqa: S603 (this interpreter, our own script)
+            [sys.executable, "-P", str(ENGINE), options],
+            stdin=subprocess.PIPE,  # held open: the engine ends when it closes, however this process ends
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
         try:
             line = self._first_line(self._process, timeout)
         except BaseException:  # Ctrl-C while it loads
@@ -111,21 +113,23 @@ class LocalModel:
 
     def last_words(self, lines: int = 12) -> str:
         """The end of what the engine printed, with how it ended; for the message when it did."""
-        said = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
-        code = self._process.poll() if self._process else None
-        return "\n".join([*said, f"(exit status {code})"])
+        if self._process is None or self._log is None:
+            return ""
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - LOG_TAIL))
+        said = self._log.read().decode(errors="replace").splitlines()[-lines:]
+        return "\n".join([*said, f"(exit status {self._process.poll()})"])
 
     def stop(self) -> None:
         """End the engine; at once, as nobody reads its replies any more. Harmless when it already ended."""
-        if self._process is None:
+        if self._process is None or self._log is None:
             return
         try:
             self._process.communicate(timeout=5)  # closes its stdin
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-        self._process = None
-        self._log.unlink(missing_ok=True)
+        self._log.close()
+        self._process = self._log = None
 
     def __enter__(self) -> LocalModel:
         self.start()
