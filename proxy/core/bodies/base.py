@@ -1,0 +1,74 @@
+"""What every kind of body has in common: it takes text in pieces until it knows where the call ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A parameter's value as raw text. ``string`` is what the model itself said of it (None: nothing)."""
+
+    key: str
+    text: str
+    string: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A call as the model wrote it: the name unmatched, the arguments as the text of a JSON object or as raw values.
+
+    ``repairs`` are sentences, one for each kind of repair that was needed. ``explicit``: the model wrote arguments.
+    """
+
+    name: str
+    arguments: str | tuple[Value, ...]
+    repairs: tuple[str, ...] = ()
+    explicit: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A piece of a body that is not a readable call: it stays visible."""
+
+    text: str
+
+
+Item: TypeAlias = RawCall | Leftover
+
+
+class Status(Enum):
+    """What a body knows after a piece."""
+
+    MORE = "more"  # wants more text
+    DONE = "done"  # the call or calls end at the returned index; ``items`` holds them
+    NOT = "not"  # this is no body of its kind
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a body found. ``dropped`` is text between the body's end and its closer that means nothing."""
+
+    items: list[Item] = field(default_factory=list)
+    dropped: str = ""
+
+    @property
+    def calls(self) -> list[RawCall]:
+        """The readable calls."""
+        return [item for item in self.items if isinstance(item, RawCall)]
+
+
+class Body(Protocol):
+    """A reader for one body, from behind the opener to behind the closer."""
+
+    reading: Reading
+
+    def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
+        """Read ``text`` from ``at``. Returns the index up to which it was used, and what is known.
+
+        What was not used must be given again in front of the next piece. ``final``: nothing comes after ``text``;
+        a body that is not complete then answers ``MORE``.
+        """
+        ...

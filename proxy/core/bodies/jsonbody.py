@@ -1,0 +1,204 @@
+"""Bodies of JSON: one call object, a list of them, several one after another, or a header and the arguments.
+
+The end is found by a strict automaton, so nothing inside a string can end a call. Where the text stops being JSON,
+every closer since then may be the end, and the first one for which a repair has exactly one reading is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from proxy.core.arguments.repair import repair
+from proxy.core.bodies.automaton import JsonAutomaton, State
+from proxy.core.bodies.base import Item, Leftover, RawCall, Reading, Status
+from proxy.core.bodies.shapes import calls_in, unfence
+from proxy.core.dialects import JsonBody
+from proxy.core.scanner import Marks
+
+_SPACE = re.compile(r"\s*")
+_FENCE_OPEN = re.compile(r"\s*```\w*[ \t]*\n\s*")
+_FENCE_CLOSE = re.compile(r"\s*```")
+_BETWEEN = re.compile(r"[\s,;]*")
+_BRACKETS = re.compile(r"[\s\]}`]*")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_LONGEST_HEADER = 300
+_LONGEST_REMARK = 200  # characters of talk between the JSON and its closer; more than that is an answer
+_MOST_ATTEMPTS = 16  # repairs tried in one body, so that a hostile text costs a bounded number of looks
+
+
+class JsonReader:
+    """Reads one :class:`JsonBody`. ``closers`` end it; ``openers`` begin the next call and so end this one as well."""
+
+    def __init__(self, spec: JsonBody, closers: Marks, openers: Marks) -> None:
+        self.reading = Reading()
+        self._spec = spec
+        self._closers = closers
+        self._openers = openers
+        self._ends = Marks(closers.marks | openers.marks)
+        self._pieces: list[str] = []
+        self._length = 0
+        self._name: str | None = None
+        self._automaton: JsonAutomaton | None = None
+        self._value_start = 0
+        self._values: list[tuple[int, int]] = []
+        self._broken = False
+        self._attempts = 0
+
+    @staticmethod
+    def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
+        """Whether ``text`` begins such a body; None when more of it is needed to tell."""
+        if spec.header is not None:
+            found = spec.header.match(text)
+            if found is None:
+                return None if len(text) < _LONGEST_HEADER and "{" not in text and not final else False
+            text = text[found.end() :]
+            allowed = "{"
+        else:
+            allowed = "{["
+        fence = _FENCE_OPEN.match(text)
+        rest = text[fence.end() :] if fence else text.lstrip()
+        if not fence and rest.startswith("`"):
+            return None if len(rest) < _LONGEST_HEADER and "\n" not in rest and not final else False
+        if rest:
+            return rest[0] in allowed
+        return None if not final else False
+
+    def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
+        """See :class:`~proxy.core.bodies.base.Body`."""
+        if self._automaton is None and not self._values and not self._broken:
+            at = self._begin(text, at)
+        while True:
+            if self._broken:
+                return self._search(text, at, final=final)
+            if self._automaton is not None:
+                at = self._value(text, at)
+                if self._automaton is not None and not self._broken:
+                    return at, Status.MORE
+                continue
+            at, status = self._after(text, at, final=final)
+            if status is not None:
+                return at, status
+
+    def _use(self, text: str, at: int, end: int) -> int:
+        self._pieces.append(text[at:end])
+        self._length += end - at
+        return end
+
+    def _begin(self, text: str, at: int) -> int:
+        """Past the header and a code fence, to the JSON; ``fits`` has said that it is there."""
+        start = at
+        if self._spec.header is not None:
+            found = self._spec.header.match(text, at)
+            assert found is not None  # noqa: S101 (``fits`` matched it)
+            self._name, at = found["name"].strip(), found.end()
+        fence = _FENCE_OPEN.match(text, at)
+        at = fence.end() if fence else _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        self._use(text, start, at)
+        self._open_value()
+        return at
+
+    def _open_value(self) -> None:
+        self._automaton = JsonAutomaton()
+        self._value_start = self._length
+
+    def _value(self, text: str, at: int) -> int:
+        assert self._automaton is not None  # noqa: S101 (the caller looked)
+        end = self._use(text, at, self._automaton.take(text, at))
+        if self._automaton.state is State.DONE:
+            self._values.append((self._value_start, self._length))
+            self._automaton = None
+        elif self._automaton.state is State.FAILED:
+            self._broken = True
+        return end
+
+    def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
+        """Behind a complete value: the closer, the next value, the next opener, or talk."""
+        here = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+        fence = _FENCE_CLOSE.match(text, here)
+        if fence:
+            here = _SPACE.match(text, fence.end()).end()  # type: ignore[union-attr]
+        if here == len(text) and not final:
+            return at, Status.MORE
+        closer = self._closers.at(text, here)
+        if closer:
+            self._finish()
+            return here + len(closer), Status.DONE
+        if self._name is None and not fence and text[here : here + 1] in ("{", "["):
+            here = self._use(text, at, here)
+            self._open_value()
+            return here, None
+        if self._openers.at(text, here) or not self._closers.marks:
+            self._finish()
+            return at, Status.DONE
+        return self._talk(text, at, final=final)
+
+    def _talk(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
+        """Words between the JSON and its closer are dropped; without a closer near by they belong to the answer."""
+        blank = _BLANK_LINE.search(text, _SPACE.match(text, at).end())  # type: ignore[union-attr]
+        limit = min(len(text), at + _LONGEST_REMARK, blank.start() if blank else len(text))
+        found = self._ends.find(text, at, final=final)
+        if found and found.start <= limit:
+            self._finish()
+            if found.mark in self._openers.marks:
+                return at, Status.DONE
+            self.reading.dropped = text[at : found.start].strip()
+            return found.end, Status.DONE
+        if not final and limit == len(text):
+            return at, Status.MORE
+        self._finish()
+        brackets = _BRACKETS.match(text, at).end()  # type: ignore[union-attr]
+        if final and brackets == len(text):
+            self.reading.dropped = text[at:].strip()
+            return brackets, Status.DONE
+        return at, Status.DONE
+
+    def _finish(self) -> None:
+        body = "".join(self._pieces)
+        for start, end in self._values:
+            self.reading.items.extend(self._read(body[start:end], ()))
+
+    def _read(self, value: str, repairs: tuple[str, ...]) -> list[Item]:
+        if self._name is not None:
+            return [RawCall(self._name, value, repairs)]
+        items = calls_in(value, keyed=self._spec.keyed)
+        if not repairs:
+            return items
+        return [
+            RawCall(item.name, item.arguments, (*repairs, *item.repairs), item.explicit)
+            if isinstance(item, RawCall)
+            else item
+            for item in items
+        ]
+
+    def _search(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
+        """In text that is no JSON: the first closer, next opener or end at which a repair has one reading."""
+        while found := self._ends.find(text, at, final=final):
+            self._use(text, at, found.start)
+            closed = found.mark in self._closers.marks
+            if self._repair(closed=closed):
+                return (found.end if closed else found.start), Status.DONE
+            at = self._use(text, found.start, found.end)
+        if final:
+            at = self._use(text, at, len(text))
+            return at, Status.DONE if self._repair(closed=False) else Status.MORE
+        return self._use(text, at, self._ends.hold(text, at)), Status.MORE
+
+    def _repair(self, *, closed: bool) -> bool:
+        """Whether the body so far has one reading. Without a closer nothing may be added to make it complete."""
+        if self._attempts >= _MOST_ATTEMPTS:
+            return False
+        self._attempts += 1
+        body = "".join(self._pieces)
+        if self._name is not None:
+            start = self._values[0][0] if self._values else self._value_start
+            body = body[start:]
+        mended = repair(unfence(body))
+        if mended is None or (mended.completed and not closed):
+            return False
+        items = [item for text in mended.texts for item in self._read(text, mended.repairs)]
+        if not any(isinstance(item, RawCall) for item in items):
+            return False
+        if any(isinstance(item, Leftover) for item in items):
+            return False
+        self.reading.items = items
+        return True

@@ -1,0 +1,106 @@
+"""Strict JSON to calls: the shapes in which models put a name and its arguments."""
+
+from __future__ import annotations
+
+import re
+
+from proxy.core.arguments.jsontext import Member, loads, members, scan, skip_space
+from proxy.core.arguments.repair import repair
+from proxy.core.bodies.base import Item, Leftover, RawCall
+
+_NAMES = ("name", "tool_name", "function_name", "function", "tool")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "params", "tool_input")
+_WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
+_LABELS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "description", "thought", "reasoning"})
+_FENCED = re.compile(r"\s*```\w*[ \t]*\n?(.*?)\n?\s*```\s*", re.DOTALL)
+
+FIRST_KEYS = frozenset({*_NAMES, *_ARGUMENTS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
+"""The keys by which a call object may begin."""
+
+
+def unfence(text: str) -> str:
+    """``text`` without a code fence around the whole of it."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1] if fenced else text
+
+
+def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
+    """The calls in one strict JSON value, in order. What is no call is a :class:`Leftover` of its text.
+
+    ``keyed``: objects are ``{"tool_name": {arguments}}``.
+    """
+    at = skip_space(text, 0)
+    if text[at] == "[":
+        return [item for element in _elements(text[at:]) for item in calls_in(element, keyed=keyed)]
+    if text[at] != "{":
+        return [Leftover(text)]
+    found, _ = members(text, at)
+    if keyed:
+        return [_call(member.key, text, member) or Leftover(text) for member in found] or [Leftover(text)]
+    for wrapper in _WRAPPERS:
+        inner = _only(found, (wrapper,))
+        if inner and isinstance(inner.value, (dict, list)) and not _only(found, _NAMES):
+            return calls_in(text[inner.value_start : inner.value_end])
+    name = _only(found, _NAMES)
+    if name is None:
+        return [Leftover(text)]
+    if isinstance(name.value, dict):  # {"type": "function", "function": {"name": …, "arguments": …}}
+        inside = calls_in(text[name.value_start : name.value_end])
+        return inside if all(isinstance(item, RawCall) for item in inside) else [Leftover(text)]
+    if type(name.value) is not str or not name.value:
+        return [Leftover(text)]
+    return [_named(name.value, text, found, name)]
+
+
+def _named(name: str, text: str, found: list[Member], name_member: Member) -> Item:
+    given = [member for member in found if member.key in _ARGUMENTS and member is not name_member]
+    if len(given) == 1:
+        return _call(name, text, given[0]) or Leftover(text)
+    others = [member for member in found if member is not name_member and member.key not in _LABELS]
+    if given or others:
+        return Leftover(text)  # the arguments may be any of these
+    return RawCall(name, "{}", explicit=False)
+
+
+def _call(name: str, text: str, arguments: Member) -> RawCall | None:
+    value = arguments.value
+    if isinstance(value, dict):
+        return RawCall(name, text[arguments.value_start : arguments.value_end])
+    if value is None:
+        return RawCall(name, "{}")
+    if type(value) is not str:
+        return None
+    inner = unfence(value).strip()
+    if not inner:
+        return RawCall(name, "{}")
+    repaired = repair(inner)
+    if repaired is None or len(repaired.texts) != 1:
+        return None
+    decoded = loads(repaired.texts[0])
+    if decoded is None:
+        return RawCall(name, "{}")
+    if not isinstance(decoded, dict):
+        return None
+    return RawCall(name, repaired.texts[0], ("the arguments were JSON inside a string", *repaired.repairs))
+
+
+def _only(found: list[Member], keys: tuple[str, ...]) -> Member | None:
+    """The member with the first of ``keys`` that is there; None if that key is there twice."""
+    for key in keys:
+        having = [member for member in found if member.key == key]
+        if having:
+            return having[0] if len(having) == 1 else None
+    return None
+
+
+def _elements(text: str) -> list[str]:
+    """The texts of a list's elements. ``text`` is strict JSON and begins with ``[``."""
+    elements: list[str] = []
+    at = skip_space(text, 1)
+    while text[at] != "]":
+        _, end = scan(text, at)
+        elements.append(text[at:end])
+        at = skip_space(text, end)
+        if text[at] == ",":
+            at = skip_space(text, at + 1)
+    return elements

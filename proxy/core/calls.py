@@ -1,0 +1,101 @@
+"""From a call as the model wrote it to one as the client gets it: name matched, arguments typed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from proxy.core.arguments.jsontext import dumps
+from proxy.core.arguments.names import match_name
+from proxy.core.arguments.schema import ToolSchema
+from proxy.core.bodies.base import RawCall, Value
+from proxy.core.events import Problem
+from proxy.core.model import Tool
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A call that can be sent. ``declared``: the tool is offered; ``valid``: its schema accepts the arguments."""
+
+    name: str
+    arguments: str
+    problems: tuple[Problem, ...]
+    declared: bool
+    valid: bool
+
+
+class ToolSet:
+    """The tools of one request. Schemas are compiled when the first call of their tool arrives."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._schemas: dict[str, ToolSchema] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
+
+    def declares(self, name: str) -> str | None:
+        """The declared name that ``name`` stands for, None if there is none or more than one."""
+        return match_name(name, self._tools)
+
+    def schema(self, name: str) -> ToolSchema | None:
+        """The compiled schema of the declared tool ``name``."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return None
+        if name not in self._schemas:
+            self._schemas[name] = ToolSchema(tool.parameters)
+        return self._schemas[name]
+
+    def resolve(self, raw: RawCall, index: int) -> Resolved:
+        """Match, type, coerce and validate ``raw`` as the call number ``index``. Never raises."""
+        problems = [Problem("repaired", repair, index, _shown(raw)) for repair in raw.repairs]
+        name = self.declares(raw.name)
+        if name is None:
+            if self._tools:
+                offered = ", ".join(sorted(self._tools))
+                problems.append(Problem("unknown_tool", f"There is no tool {raw.name!r}; there are: {offered}.", index))
+            return Resolved(raw.name, _untyped(raw), tuple(problems), declared=False, valid=False)
+        if name != raw.name:
+            problems.append(Problem("renamed", f"{raw.name!r} was taken for the tool {name!r}.", index))
+        schema = self.schema(name)
+        assert schema is not None  # noqa: S101 (the name is declared)
+        if isinstance(raw.arguments, str):
+            text = raw.arguments
+        else:
+            text = _joined((value.key, _typed(schema, value)) for value in raw.arguments)
+        if schema.problem is not None:
+            problems.append(schema.problem)
+        text, coerced = schema.coerce(text)
+        invalid = schema.validate(text)
+        problems.extend(_about(index, coerced))
+        problems.extend(_about(index, invalid))
+        return Resolved(name, text, tuple(problems), declared=True, valid=not invalid)
+
+
+def _typed(schema: ToolSchema, value: Value) -> str:
+    if value.string is True:
+        return dumps(value.text)
+    return schema.typed(value.key, value.text)
+
+
+def _untyped(raw: RawCall) -> str:
+    if isinstance(raw.arguments, str):
+        return raw.arguments
+    schema = ToolSchema(None)
+    return _joined((value.key, _typed(schema, value)) for value in raw.arguments)
+
+
+def _joined(pairs: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{dumps(key)}: {text}" for key, text in pairs) + "}"
+
+
+def _about(index: int, problems: Iterable[Problem]) -> list[Problem]:
+    return [Problem(problem.kind, problem.message, index, problem.detail) for problem in problems]
+
+
+def _shown(raw: RawCall) -> str:
+    text = raw.arguments if isinstance(raw.arguments, str) else raw.name
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

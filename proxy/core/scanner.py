@@ -1,0 +1,63 @@
+"""Finding marks in a stream: the earliest one that is there, and the shortest end that may still become one.
+
+Nothing is looked at twice: a caller keeps only what stands from ``Found.start`` (a mark) or from the hold-back index
+on, and that is never longer than the longest mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mark and where it stands: ``text[start:end] == mark``."""
+
+    start: int
+    end: int
+    mark: str
+
+
+class Marks:
+    """A set of literal marks to look for. When one mark begins with another, the longer one is preferred."""
+
+    def __init__(self, marks: Iterable[str]) -> None:
+        self.marks = frozenset(marks)
+        ordered = sorted(self.marks, key=lambda mark: (-len(mark), mark))
+        self._pattern = re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
+        self._firsts = (
+            re.compile("[" + re.escape("".join(sorted({mark[0] for mark in ordered}))) + "]") if ordered else None
+        )
+        self._prefixes = frozenset(mark[:size] for mark in ordered for size in range(1, len(mark)))
+        self._longest = max(map(len, ordered), default=0)
+
+    def find(self, text: str, at: int = 0, *, final: bool = True) -> Found | None:
+        """The first mark from ``at`` on, None if there is none.
+
+        Unless ``final``, a mark at the very end that may still become a longer one is not found yet.
+        """
+        found = self._pattern.search(text, at)
+        if found is None or (not final and found.end() == len(text) and found[0] in self._prefixes):
+            return None
+        return Found(found.start(), found.end(), found[0])
+
+    def at(self, text: str, at: int) -> str | None:
+        """The mark that stands at ``at``, None if none does."""
+        found = self._pattern.match(text, at)
+        return found[0] if found else None
+
+    def may_start(self, text: str, at: int) -> bool:
+        """Whether ``text`` from ``at`` to its end is the beginning of a mark, and not yet a whole one."""
+        return text[at:] in self._prefixes
+
+    def hold(self, text: str, at: int = 0) -> int:
+        """The index from which the end of ``text`` may still become a mark; ``len(text)`` when it cannot."""
+        if self._firsts is None:
+            return len(text)
+        start = max(at, len(text) - self._longest + 1)
+        for found in self._firsts.finditer(text, start):
+            if text[found.start() :] in self._prefixes:
+                return found.start()
+        return len(text)
