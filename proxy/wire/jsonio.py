@@ -1,0 +1,68 @@
+"""JSON of requests, replies and chunks: orjson for speed, the standard library where orjson would lose something.
+
+orjson turns integers beyond 64 bits into floats, refuses lone surrogates (JavaScript clients that cut a string inside
+an emoji send them), and writes at most 254 levels. All three are rare, so orjson runs first and the slower way only
+where it is needed. Both directions agree on what JSON is: ``NaN`` and numbers beyond a double are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Literal, NoReturn
+
+import orjson
+
+from proxy.core.model import Json
+
+LONGEST_SAFE_RUN = 18
+"""Every integer of so many digits fits 64 bits; a longer run of digits is left to the standard library."""
+
+_DIGITS_TO_ZERO = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
+_LONG_RUN = b"0" * (LONGEST_SAFE_RUN + 1)
+
+
+def loads(data: bytes | str) -> Json:
+    """The value of a JSON text; integers keep every digit. Raises ``ValueError`` saying what is wrong and where."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    # Cheaper than the parse itself, and linear; a run of digits inside a string costs only time.
+    if _LONG_RUN not in raw.translate(_DIGITS_TO_ZERO):
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass  # read again below, with the standard library's more precise complaint
+    try:
+        return json.loads(data, parse_float=_finite, parse_constant=_not_json)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def dumps(value: Json, *, lone_surrogates: Literal["escape", "replace"] = "escape") -> bytes:
+    r"""Compact UTF-8 JSON.
+
+    Lone surrogates are written as ``\udXXX`` (nothing is lost, and halves cut apart in a stream meet again), or as
+    U+FFFD with ``replace``: for backends, since strict parsers (llama.cpp's among them) refuse the escape.
+    Raises ``ValueError`` for what JSON cannot hold.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        pass
+    try:
+        if lone_surrogates == "escape":
+            return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
+
+
+def _not_json(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
