@@ -1,0 +1,152 @@
+"""How a request reaches a backend and how its reply is read: in the XML protocol, or with the backend's own calls.
+
+A dispatcher makes the request that goes upstream and a reader for one reply to it. No wire shapes are known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from proxy.core.callrules import CallRules
+from proxy.core.events import Event, FinishReason
+from proxy.core.history import HistoryOptions, render_history
+from proxy.core.model import AUTO, Json, Request
+from proxy.core.parser import Parser, new_call_id
+from proxy.core.prompt import render_choice, render_format, render_past, render_protocol
+from proxy.core.readers import NativeReader, XmlReader
+
+NOT_SENT = frozenset(
+    {
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "store",
+        "metadata",
+        "service_tier",
+        "user",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "grammar",
+        "json_schema",
+    }
+)
+"""Top-level fields that stay here in xml mode: what the protocol replaces, what backends without it may refuse, and
+grammars, which would make calls impossible (and of which some abort a llama.cpp server)."""
+
+
+class Reader(Protocol):
+    """An event filter for one reply: the upstream's events in, the client's out."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that follows counts, so that the upstream can be closed (then :meth:`close`)."""
+
+    def feed(self, event: Event) -> list[Event]:
+        """Take one event. ``Finish`` ends the reply; only ``Usage`` may follow."""
+
+    def close(self, finish_reason: FinishReason | None = None) -> list[Event]:
+        """End a reply whose ``Finish`` never came (``error``: its stream broke). Nothing, if it did come."""
+
+
+class Dispatcher(Protocol):
+    """One way to give a backend tools."""
+
+    @property
+    def mode(self) -> Literal["xml", "native"]:
+        """Its name in configuration."""
+
+    def prepare(self, request: Request) -> Request:
+        """The request to send upstream. Raises ``ClientError`` for what cannot be said to the backend."""
+
+    def reader(self, request: Request) -> Reader:
+        """A reader for the reply to ``request`` (the client's own, not the prepared one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class XmlDispatcher:
+    """Tools as a system prompt, calls as text.
+
+    ``options`` say what the backend's template takes, ``dialect`` and ``starts_in_reasoning`` how its model writes
+    (see :class:`~proxy.core.parser.Parser`); ``example`` adds a worked example to the prompt.
+    """
+
+    options: HistoryOptions = field(default_factory=HistoryOptions)
+    dialect: str = "auto"
+    starts_in_reasoning: bool = False
+    example: bool = False
+    new_id: Callable[[], str] = new_call_id
+    mode: Literal["xml"] = field(default="xml", init=False)
+
+    def prepare(self, request: Request) -> Request:
+        """``request`` as system, user and assistant turns, without tools.
+
+        Where nothing of tools is in play there is no protocol, and the text passes as it is. A ``response_format`` goes
+        on as it is unless tools are offered: a grammar for the answer would make calls impossible.
+        """
+        offered = bool(request.offered)
+        system = closing = ""
+        if offered:
+            described = [render_protocol(request.tools, example=self.example), render_format(request.response_format)]
+            system = "\n\n".join(text for text in described if text)
+            closing = render_choice(request)
+        elif request.has_tool_history:
+            system = render_past()
+        return replace(
+            request,
+            messages=render_history(
+                request.messages,
+                system=system,
+                closing=closing,
+                options=self.options,
+                neutral=bool(system),
+            ),
+            tools=(),
+            tool_choice=AUTO,
+            parallel=True,
+            response_format=None if offered else request.response_format,
+            extra={key: value for key, value in request.extra.items() if _is_sent(key, value)},
+        )
+
+    def reader(self, request: Request) -> Reader:
+        """Reads calls where tools are offered, else tells reasoning from text."""
+        choice, names = request.tool_choice, frozenset(tool.name for tool in request.offered)
+        parser = Parser(
+            request.offered,
+            dialect=self.dialect,
+            starts_in_reasoning=self.starts_in_reasoning,
+            read_calls=bool(names),
+            # a call of another tool must not use up the one call that a named choice allows
+            parallel=request.parallel or choice.mode == "named",
+            whole=not request.stream,
+            new_id=self.new_id,
+        )
+        rules = CallRules(
+            names=names if choice.forced or not names else None,
+            forced=choice.forced and bool(names),
+            single=not request.parallel,
+        )
+        return XmlReader(parser, rules)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeDispatcher:
+    """The backend's own tool calling: nothing is changed on the way there or back."""
+
+    mode: Literal["native"] = field(default="native", init=False)
+
+    def prepare(self, request: Request) -> Request:
+        """``request`` itself."""
+        return request
+
+    def reader(self, request: Request) -> Reader:
+        """Passes all events."""
+        return NativeReader()
+
+
+def _is_sent(name: str, value: Json) -> bool:
+    """Nulls and an empty ``stop`` say nothing, and some backends refuse them."""
+    return name not in NOT_SENT and value is not None and not (name == "stop" and not value)

@@ -1,0 +1,121 @@
+"""The event filters behind the dispatchers: one for text that holds calls, one that passes all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from proxy.core.callrules import CallRules
+from proxy.core.events import (
+    Event,
+    Finish,
+    FinishReason,
+    Problem,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+)
+from proxy.core.parser import Parser
+
+
+class XmlReader:
+    """Reads calls out of text; those that the upstream parsed by itself join them, each once it is complete."""
+
+    def __init__(self, parser: Parser, rules: CallRules) -> None:
+        self._parser = parser
+        self._rules = rules
+        self._partial: list[Event] = []  # a call of the upstream, not complete
+        self._waiting: list[Event] = []  # complete ones, while a call out of the text is open
+        self._finished = False
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that follows counts."""
+        return self._rules.satisfied or self._parser.done
+
+    def feed(self, event: Event) -> list[Event]:
+        """Take an event of the upstream."""
+        if self._finished:
+            return [event] if isinstance(event, Usage) else []
+        match event:
+            case Finish(reason, message):
+                return self._end(reason, message)
+            case TextDelta() | ReasoningDelta() | ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd() if self.done:
+                return []
+            case TextDelta(text):
+                return self._send(self._parser.feed(text))
+            case ReasoningDelta(text):
+                return self._send(self._parser.feed_reasoning(text))
+            case ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd():
+                return self._join(event)
+            case _:
+                return [event]
+
+    def close(self, finish_reason: FinishReason | None = None) -> list[Event]:
+        """End a reply whose ``Finish`` never came (``error``: its stream broke). Nothing, if it did come."""
+        return [] if self._finished else self._end(finish_reason, None)
+
+    def _join(self, event: Event) -> list[Event]:
+        self._partial.append(event)
+        if not isinstance(event, ToolCallEnd):
+            return []
+        self._waiting += self._partial
+        self._partial = []
+        return self._send(())
+
+    def _send(self, events: Iterable[Event]) -> list[Event]:
+        out = [passed for event in events for passed in self._rules.take(event)]
+        if self._waiting and not self._rules.inside_call:
+            waiting, self._waiting = self._waiting, []
+            out += [passed for event in waiting for passed in self._rules.take(event)]
+        return out
+
+    def _end(self, given: FinishReason | None, message: str | None) -> list[Event]:
+        self._finished = True
+        *events, finish = self._parser.close("stop" if self.done else given)
+        out = self._send(events)
+        reason = finish.reason if isinstance(finish, Finish) else "stop"
+        if self._partial and not self._rules.satisfied:
+            out.append(Problem("cut", "The reply ended inside a call."))
+            reason = "length" if reason in ("stop", "tool_calls") else reason
+        out += self._rules.end()
+        if self._rules.satisfied or reason in ("stop", "tool_calls"):
+            reason = "tool_calls" if self._rules.calls else "stop"
+        return [*out, Finish(reason, message if reason == "error" else None)]
+
+
+class NativeReader:
+    """Passes all events. Its only own word is the ``Finish`` that a backend left out."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._inside_call = False
+        self._finished = False
+
+    @property
+    def done(self) -> bool:
+        """Never: the backend knows when it is done."""
+        return False
+
+    def feed(self, event: Event) -> list[Event]:
+        """Take an event of the upstream."""
+        match event:
+            case ToolCallStart():
+                self._calls += 1
+                self._inside_call = True
+            case ToolCallEnd():
+                self._inside_call = False
+            case Finish():
+                self._finished = True
+        return [event]
+
+    def close(self, finish_reason: FinishReason | None = None) -> list[Event]:
+        """End a reply whose ``Finish`` never came: inside a call it was cut."""
+        if self._finished:
+            return []
+        self._finished = True
+        if finish_reason in (None, "stop", "tool_calls"):
+            finish_reason = "length" if self._inside_call else "tool_calls" if self._calls else "stop"
+        return [Finish(finish_reason)]
