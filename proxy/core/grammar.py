@@ -62,7 +62,7 @@ def _grammar(rows: list[Dialect] | tuple[Dialect, ...], own: frozenset[str]) -> 
     think_closers = frozenset(closer for some in closers_of.values() for closer in some)
     wrappers = frozenset(mark for row in rows for mark in row.wrappers)
     terminators = frozenset(mark for row in DIALECTS for mark in row.terminators)
-    plain = {*_CODE, *anywhere, *think_closers, *terminators}
+    plain = {*_CODE, *closers_of, *think_closers, *terminators}
     return Grammar(
         forms=forms,
         foreign=foreign - own_openers,

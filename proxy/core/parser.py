@@ -23,41 +23,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from proxy.core.bare import begins_bare
 from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
-from proxy.core.bodies.shapes import FIRST_KEYS
-from proxy.core.calls import Resolved, ToolSet
+from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.calls import ToolSet
+from proxy.core.code import TICKS, Code
 from proxy.core.collect import Reply, collect
 from proxy.core.dialects import JSON, RESULT_MARKS, RESULTS_LINE, Form
-from proxy.core.events import (
-    Event,
-    Finish,
-    FinishReason,
-    Problem,
-    ProblemKind,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
+from proxy.core.fragments import ArgumentStream
 from proxy.core.grammar import AUTO, Grammar, grammar
 from proxy.core.model import Json, Tool
+from proxy.core.output import Output
 from proxy.core.scanner import Marks
-from proxy.core.visible import Visible
 
 _SPACE = re.compile(r"\s*")
-_TICKS = re.compile(r"`+|~+")
-_BARE = re.compile(
-    r"""[{\[]\s*(?:\{\s*)?(?P<quote>["'])(?P<key>\w*)(?P=quote)\s*:\s*(?P<rest>["'][^"']*["']?|[^"'\s]?)"""
-)
-_BARE_SO_FAR = re.compile(r"""[{\[]\s*(?:\{\s*)?(?:["']\w{0,20}(?:["']\s*(?::\s*(?:["'][^"']{0,100})?)?)?)?""")
-_NAME_KEYS = frozenset({"name", "tool_name", "function_name", "tool"})
-_LONGEST_FENCE_LINE = 100
-_MOST_RECOVERIES = 32
+_MOST_RECOVERIES = 32  # times that a broken call is read again as text, so that a hostile reply costs a bounded number
+_MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
 _LONG_PENDING = 512
 _LONGEST_CODE_LINE = 2_000
-_SHOWN = 200
 
 Rule = Literal["fence", "inline", "whole"]
 """Why a call is tentative: it stands in a code fence, in inline code, or has no tag at all."""
@@ -70,7 +55,15 @@ class _Region:
     opener: str
     form: Form
     raw: list[str] = field(default_factory=list)
+    size: int = 0
     bare: bool = False
+    stream: ArgumentStream | None = None
+    look_again: int = 0  # the size at which to see whether arguments can flow
+
+    def use(self, text: str) -> None:
+        """``text`` belongs to the call."""
+        self.raw.append(text)
+        self.size += len(text)
 
 
 @dataclass(slots=True)
@@ -80,8 +73,7 @@ class _Tentative:
     rule: Rule
     raw: list[str]
     calls: list[RawCall] = field(default_factory=list)
-    ticks: int = 0
-    closed: bool = False
+    closed: bool = False  # the fence around it has been closed
     orphan: bool = False  # bare JSON that is not the whole reply: only a closer behind it makes it a call
 
 
@@ -97,13 +89,16 @@ class Parser:
         What the client offers: :class:`~proxy.core.model.Tool` values or OpenAI / Anthropic tool objects. Names are
         matched and arguments typed, coerced and validated against them. Without tools every name is taken as it is.
     ``dialect``
-        ``"auto"`` or the name of one row of :data:`~proxy.core.dialects.DIALECTS`.
+        ``"auto"`` or the name of one row of :data:`~proxy.core.dialects.DIALECTS`; ``ValueError`` for another name.
     ``starts_in_reasoning``
         The prompt already ended in an opening think mark.
     ``read_calls``
         False: nothing is a call, only reasoning is told from text.
     ``parallel``
         False: only the first call counts; then :attr:`done` is true.
+    ``stream_arguments_after``
+        Characters of one call after which its arguments go out in fragments, while they are still being written.
+        0: at once; None: never, a call goes out when it is complete.
     ``whole``
         Nothing is returned before :meth:`close`, so that a lone closing think mark can still make what stands before it
         reasoning. Joined deltas are otherwise the same.
@@ -119,6 +114,7 @@ class Parser:
         starts_in_reasoning: bool = False,
         read_calls: bool = True,
         parallel: bool = True,
+        stream_arguments_after: int | None = 8192,
         whole: bool = False,
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
@@ -126,35 +122,32 @@ class Parser:
         self._grammar: Grammar = grammar(dialect)
         self._read_calls = read_calls
         self._parallel = parallel
+        self._stream_after = None if whole else stream_arguments_after
         self._whole = whole
         self._new_id = new_id
         self._starts_in_reasoning = starts_in_reasoning
         self._source: list[str] = []  # all text so far, while a lone think closer could still claim it
-        self._closing: str | None = None
-        self._recoveries = 0
-        self._reset()
-        self._mode = self._head
-
-    def _reset(self) -> None:
-        self._events: list[Event] = []
-        self._returned = False
         self._pending = ""
         self._waiting: list[str] = []
         self._waiting_size = 0
-        self._visible = Visible()
-        self._reasoned = Visible()
-        self._reasoning_text: list[str] = []
+        self._closing: str | None = None
+        self._failure: str | None = None
+        self._recoveries = 0
+        self._finished = False
+        self._begin()
+        self._mode = self._head
+
+    def _begin(self) -> None:
+        """Nothing has been read, or what was is reasoning after all."""
+        self._out = Output(self._new_id)
+        self._code = Code()
         self._had_reasoning = False
-        self._closers = Marks(())
-        self._calls = 0
-        self._blank_line = True  # only white space since the last line break
-        self._inline = 0  # length of the run of backticks that opened inline code
-        self._code_fence = ""
+        self._literal_think = False  # an opening think mark stands in the answer, so its closer belongs there too
+        self._think_closers = Marks(())
         self._fence_line = ""
         self._region: _Region | None = None
         self._body: Body | None = None
         self._tentative: _Tentative | None = None
-        self._finished = False
 
     # ---- in and out
 
@@ -171,7 +164,7 @@ class Parser:
     def feed(self, text: str) -> list[Event]:
         """Read a piece of the reply's text; the events that are certain by now."""
         if text and not self._finished:
-            if not self._had_reasoning and not self._returned:
+            if not self._had_reasoning and not self._out.taken:
                 self._source.append(text)
             self._waiting.append(text)
             self._waiting_size += len(text)
@@ -184,7 +177,7 @@ class Parser:
         if text and not self._finished:
             self._had_reasoning = True
             self._source.clear()
-            self._reason(text)
+            self._out.reason(text)
         return self._take()
 
     def close(self, finish_reason: str | None = "stop") -> list[Event]:
@@ -201,20 +194,23 @@ class Parser:
         self._run(final=True)
         self._promote()
         self._finished = True
-        self._events.append(Finish(self._finish_reason(finish_reason)))
-        return self._take(last=True)
+        if self._failure is not None:
+            self._out.event(Finish("error", self._failure))
+        else:
+            self._out.event(Finish(self._finish_reason(finish_reason)))
+        return self._out.take()
 
-    def _take(self, *, last: bool = False) -> list[Event]:
-        if self._whole and not last:
-            return []
-        events, self._events = self._events, []
-        self._returned = self._returned or bool(events)
-        return _merged(events)
+    def _take(self) -> list[Event]:
+        return [] if self._whole else self._out.take()
 
     def _finish_reason(self, given: str) -> FinishReason:
         if given in ("length", "content_filter", "error"):
             return given  # type: ignore[return-value]  # all three are finish reasons
-        return "tool_calls" if self._calls else "stop"
+        return "tool_calls" if self._out.calls else "stop"
+
+    @property
+    def _cut(self) -> bool:
+        return self._closing in ("length", "error")
 
     def _run(self, *, final: bool) -> None:
         """Let the modes use up the pending text. A mode returns the index it used, and whether to go on from there.
@@ -231,51 +227,11 @@ class Parser:
                 self._pending = self._pending[at:]
                 return
 
-    # ---- what goes out
-
-    def _problem(self, kind: ProblemKind, message: str, detail: str = "") -> None:
-        shown = detail if len(detail) <= _SHOWN else detail[:_SHOWN] + "…"
-        self._events.append(Problem(kind, message, None, shown))
-
     def _show(self, text: str) -> None:
         """``text`` is part of the answer."""
-        if not text:
-            return
-        line = text.rfind("\n")
-        if line >= 0:
-            self._inline = 0
-            self._blank_line = not text[line + 1 :].strip()
-        elif self._blank_line:
-            self._blank_line = not text.strip()
-        out = self._visible.take(text)
-        if out:
-            self._events.append(TextDelta(out))
-
-    def _reason(self, text: str) -> None:
         if text:
-            self._reasoning_text.append(text)
-            out = self._reasoned.take(text)
-            if out:
-                self._events.append(ReasoningDelta(out))
-
-    def _send(self, raw: RawCall) -> None:
-        """``raw`` is a call. Names and arguments are made ready here, so that indices count what was sent."""
-        if self.done:
-            return
-        if self._calls and not self._parallel:
-            self._problem("extra_call", "Only one call was allowed; the others were dropped.", raw.name)
-            return
-        self._put(self._tools.resolve(raw, self._calls))
-
-    def _put(self, call: Resolved) -> None:
-        index = self._calls
-        self._calls += 1
-        self._events.extend(call.problems)
-        self._events.append(ToolCallStart(index, self._new_id(), call.name))
-        self._events.append(ToolArgumentsDelta(index, call.arguments))
-        self._events.append(ToolCallEnd(index))
-        if not self._parallel:
-            self._mode = self._over
+            self._code.advance(text)
+            self._out.text(text)
 
     # ---- modes: head, reasoning
 
@@ -290,7 +246,7 @@ class Parser:
         if not final and self._grammar.think_openers.may_start(text, at):
             return at, False
         if self._starts_in_reasoning:
-            self._closers = self._grammar.think_closers
+            self._think_closers = self._grammar.think_closers
             self._had_reasoning = True
             self._mode = self._reasoning
         else:
@@ -298,39 +254,37 @@ class Parser:
         return at, True
 
     def _open_reasoning(self, mark: str) -> None:
-        self._closers = Marks(self._grammar.closers_of[mark])
+        self._think_closers = Marks(self._grammar.closers_of[mark])
         self._had_reasoning = True
         self._source.clear()
         self._mode = self._reasoning
 
     def _reasoning(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        found = self._closers.find(text, at, final=final)
+        found = self._think_closers.find(text, at, final=final)
         if found:
-            self._reason(text[at : found.start])
+            self._out.reason(text[at : found.start])
             self._mode = self._text
             return found.end, True
-        hold = len(text) if final else self._closers.hold(text, at)
-        self._reason(text[at:hold])
+        hold = len(text) if final else self._think_closers.hold(text, at)
+        self._out.reason(text[at:hold])
         return hold, False
 
-    def _late_reasoning(self, mark: str, at: int) -> None:
+    def _late_reasoning(self, mark: str, end: int) -> None:
         """A closing think mark without its opener: what stands before it was reasoning, if that can still be said."""
-        if self._returned:
-            self._problem(
+        if self._out.taken:
+            self._had_reasoning = True
+            self._out.problem(
                 "late_reasoning",
                 f"The reply closed its reasoning with {mark} but never opened it; what came before went out as text. "
                 "Set starts_in_reasoning for this model.",
             )
-            self._had_reasoning = True
             return
-        before = "".join(self._source)[: -len(self._pending[at:]) or None].removesuffix(mark)
-        pending = self._pending
-        self._reset()
-        self._pending = pending
+        source = "".join(self._source)
+        behind = len(self._pending) - end
+        self._begin()
         self._had_reasoning = True
         self._source.clear()
-        self._reason(before)
-        self._mode = self._text
+        self._out.reason(source[: len(source) - behind].removesuffix(mark))
 
     # ---- mode: text
 
@@ -345,7 +299,7 @@ class Parser:
         return self._mark(found.mark, text, found.start, final)
 
     def _mark(self, mark: str, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """What the mark at ``at`` means here. In code only calls and fences mean anything."""
+        """What the mark at ``at`` means here. In code only calls, fences and a lone think closer mean anything."""
         table = self._grammar
         end = at + len(mark)
         if mark in ("`", "~~~"):
@@ -353,28 +307,34 @@ class Parser:
         if mark in ("{", "["):
             return self._maybe_bare(text, at, final)
         if mark in table.forms:
-            return self._open(mark, text, at, final)
-        lone = mark in table.think_closers.marks and not self._had_reasoning and not self._inline
-        if (self._code_fence or self._inline) and not lone:
+            return self._open(mark, at)
+        if mark in table.think_closers.marks and not self._had_reasoning and not self._code.inline:
+            if self._literal_think:
+                self._literal_think = False
+                self._show(mark)
+            else:
+                self._late_reasoning(mark, end)
+        elif not self._code.outside:
             self._show(mark)
-        elif lone:
-            self._late_reasoning(mark, end)
         elif mark in table.anywhere:
             self._open_reasoning(mark)
+        elif mark in table.closers_of:
+            self._literal_think = True
+            self._show(mark)
         elif mark in table.think_closers.marks:
-            if self._visible.started:
+            if self._out.has_text:
                 self._show(mark)
         elif mark in table.terminators:
-            self._visible.hold(mark)
+            self._out.terminator(mark)
         elif mark in RESULT_MARKS or mark == RESULTS_LINE:
             return self._result(mark, text, at, final)
         elif mark in table.stray_closers:
-            self._problem("dropped_markup", f"A closing {mark} stood outside of any call.", mark)
+            self._out.problem("dropped_markup", f"A closing {mark} stood outside of any call.", mark)
         return end, True
 
     def _result(self, mark: str, text: str, at: int, final: bool) -> tuple[int, bool]:
         """The model writes a tool's result by itself: behind a call or as the first thing, the rest is made up."""
-        if self._calls == 0 and self._visible.started:
+        if not self._out.calls and self._out.has_text:
             self._show(mark)
             return at + len(mark), True
         if mark == RESULTS_LINE:  # only if a result follows
@@ -384,7 +344,7 @@ class Parser:
             if self._grammar.results.at(text, here) is None:
                 self._show(mark)
                 return at + len(mark), True
-        self._problem("fabricated_result", "The model wrote a tool result by itself; what follows was dropped.")
+        self._out.problem("fabricated_result", "The model wrote a tool result by itself; what follows was dropped.")
         self._mode = self._over
         return at, True
 
@@ -395,67 +355,55 @@ class Parser:
 
     def _ticks(self, text: str, at: int, final: bool) -> tuple[int, bool]:
         """A run of backticks or tildes: a fence at the start of a line, else inline code."""
-        run = _TICKS.match(text, at)
-        assert run is not None  # noqa: S101 (the mark says so)
-        if run.end() == len(text) and not final:
+        end = TICKS.match(text, at).end()  # type: ignore[union-attr]  # the mark says so
+        if end == len(text) and not final:
             return at, False
-        ticks = run[0]
-        if self._code_fence:
-            if self._blank_line and ticks.startswith(self._code_fence):
-                self._code_fence = ""
-        elif self._blank_line and len(ticks) >= 3:
-            line = text.find("\n", run.end())
-            if line < 0 and not final and len(text) - at < _LONGEST_FENCE_LINE:
-                return at, False
-            if line >= 0 and "`" not in text[run.end() : line]:
-                self._code_fence = ticks
-                self._fence_line = text[at : line + 1]
-                self._mode = self._fence
-                return line + 1, True
-        elif ticks[0] == "`" and not self._inline:
-            self._inline = len(ticks)
-        elif len(ticks) == self._inline:
-            self._inline = 0
-        self._show(ticks)
-        return run.end(), True
+        line = self._code.opens_fence(text, at, end, final=final)
+        if line is None:
+            return at, False
+        if line:
+            self._code.fence = text[at:end]
+            self._fence_line = text[at:line]
+            self._mode = self._fence
+            return line, True
+        self._code.run(text[at:end])
+        self._show(text[at:end])
+        return end, True
 
     def _fence(self, text: str, at: int, final: bool) -> tuple[int, bool]:
         """Behind the line that opens a fence: if a call is the first thing in it, the line belongs to the call."""
         here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        self._fence_line += text[at:here]
         if here == len(text) and not final:
-            return at, False
-        held = self._fence_line + text[at:here]
+            return here, False
         opener = self._grammar.openers.at(text, here) if self._read_calls else None
-        if opener is None and not final and self._grammar.openers.may_start(text, here):
-            return at, False
-        if self._read_calls and not self._visible.started and not self._calls:
-            decided = self._bare_begins(text, here, final)
-            if decided is None:
-                return at, False
-            if decided:
-                self._tentative = _Tentative("whole", [held], closed=False)
-                self._code_fence = ""
-                return self._open_bare(here, ("```", "~~~"))
+        if opener is None and not final and self._read_calls and self._grammar.openers.may_start(text, here):
+            return here, False
+        if self._read_calls and self._out.empty:
+            bare = begins_bare(self._tools, text, here, final=final)
+            if bare is None:
+                return here, False
+            if bare:
+                self._tentative = _Tentative("whole", [self._fence_line])
+                return self._open_bare(here, (self._code.fence,))
         self._mode = self._text
         if opener is None:
-            self._show(held)
+            self._show(self._fence_line)
             return here, True
-        self._tentative = _Tentative("fence", [held])
-        return self._open(opener, text, here, final)
+        self._tentative = _Tentative("fence", [self._fence_line])
+        return self._open(opener, here)
 
     # ---- modes: choose, body
 
-    def _open(self, mark: str, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _open(self, mark: str, at: int) -> tuple[int, bool]:
         form = self._grammar.forms[mark]
-        if self._tentative is None and self._code_fence:
-            self._tentative = _Tentative("fence", [])
-        elif self._tentative is None and self._inline:
-            self._tentative = _Tentative("inline", [], ticks=self._inline)
-        self._region = _Region(mark, form)
+        if self._tentative is None and not self._code.outside:
+            self._tentative = _Tentative("fence" if self._code.fence else "inline", [])
+        self._region = _Region(mark, form, look_again=self._stream_after or 0)
         self._mode = self._choose
         if form.kept:
             return at, True
-        self._region.raw.append(mark)
+        self._region.use(mark)
         return at + len(mark), True
 
     def _choose(self, text: str, at: int, final: bool) -> tuple[int, bool]:
@@ -473,37 +421,57 @@ class Parser:
                 self._mode = self._in_body
                 return at, True
         self._region = None
-        if final and self._cut:
-            self._problem("cut", "The reply ended inside a call.", region.opener)
-            return len(text), True
+        if final and self._cut and not rest.strip():
+            self._out.problem("cut", "The reply ended inside a call.", region.opener)
+            return len(text), False
+        kept = region.opener if region.form.kept else ""
         self._as_text(region.opener)
-        return at + (len(region.opener) if region.form.kept else 0), True
-
-    @property
-    def _cut(self) -> bool:
-        return self._closing in ("length", "error")
+        return at + len(kept), True
 
     def _in_body(self, text: str, at: int, final: bool) -> tuple[int, bool]:
         region, body = self._region, self._body
         assert region is not None  # noqa: S101 (a body was chosen)
         assert body is not None  # noqa: S101
         end, status = body.take(text, at, final=final)
-        region.raw.append(text[at:end])
+        region.use(text[at:end])
         if status is Status.DONE:
             self._complete(region, body)
             return end, True
         if status is Status.NOT:
-            return self._refeed(region, text[end:], len(region.opener))
+            return self._reread(region, text[end:], len(region.opener))
         if not final:
+            self._flow(region, body, text[at:end])
             return end, False
         return self._incomplete(region, body)
+
+    def _flow(self, region: _Region, body: Body, piece: str) -> None:
+        """Let the arguments of a long call go out while they are written."""
+        if region.stream is not None:
+            if isinstance(body, JsonReader) and not body.broken:
+                self._out.arguments(region.stream.feed(piece))
+            return
+        if self._stream_after is None or region.size < region.look_again or self._tentative is not None:
+            return
+        region.look_again = 2 * region.size
+        if region.opener in self._grammar.foreign or not isinstance(body, JsonReader):
+            return
+        begun = body.open_arguments()
+        if begun is None or (self._out.calls and not self._parallel):
+            return
+        written, arguments = begun
+        name = self._tools.declares(written) if self._tools else written
+        if name is None:
+            return
+        region.stream = ArgumentStream(self._tools.schema(name))
+        self._out.start(name)
+        self._out.arguments(region.stream.feed(arguments))
 
     def _complete(self, region: _Region, body: Body) -> None:
         """The body has ended: its calls go out, or wait, or all of it is text."""
         self._region = self._body = None
         calls = body.reading.calls
         if self._tentative is not None:
-            if calls and len(calls) == len(body.reading.items) and self._may_be_tentative(region, calls):
+            if calls and len(calls) == len(body.reading.items) and self._may_wait(region, calls):
                 self._tentative.raw.extend(region.raw)
                 self._tentative.calls.extend(calls)
                 self._mode = self._tentatively
@@ -512,24 +480,53 @@ class Parser:
             return
         self._mode = self._text
         if not calls or (region.opener in self._grammar.foreign and not self._all_valid(calls)):
-            raw = "".join(region.raw)
-            self._problem("unreadable", "What looked like a call could not be read as one.", raw)
-            self._show(raw)
+            self._unreadable(region, "What looked like a call could not be read as one.")
             return
         if body.reading.dropped:
-            self._problem("dropped_text", "Text between a call and its closer was dropped.", body.reading.dropped)
+            self._out.problem("dropped_text", "Text between a call and its closer was dropped.", body.reading.dropped)
+        stream = region.stream
         for item in body.reading.items:
             if self.done:
                 break
             if isinstance(item, Leftover):
-                self._problem("unreadable", "A part of a call could not be read.", item.text)
+                self._out.problem("unreadable", "A part of a call could not be read.", item.text)
                 self._show(item.text)
+            elif stream is not None:
+                self._end_stream(stream, item)
+                stream = None
             else:
                 self._send(item)
-        self._blank_line = False
+        self._code.line_start = False
 
-    def _may_be_tentative(self, region: _Region, calls: list[RawCall]) -> bool:
-        """A call without a tag must name a declared tool and its arguments; one in code must validate as well."""
+    def _unreadable(self, region: _Region, message: str) -> None:
+        raw = "".join(region.raw)
+        self._out.problem("unreadable", message, raw)
+        if region.stream is not None:
+            self._fail("A tool call whose arguments had begun to flow could not be read to its end.")
+        else:
+            self._show(raw)
+
+    def _send(self, raw: RawCall) -> None:
+        if self._out.calls and not self._parallel:
+            self._out.problem("extra_call", "Only one call was allowed; the others were dropped.", raw.name)
+            return
+        self._out.call(self._tools.resolve(raw, self._out.calls))
+        if not self._parallel:
+            self._mode = self._over
+
+    def _end_stream(self, stream: ArgumentStream, raw: RawCall) -> None:
+        call = self._tools.resolve(raw, self._out.calls)
+        if not self._out.finish_call(call, stream.sent):
+            self._fail("The end of a tool call did not fit the arguments that had already gone out.")
+        elif not self._parallel:
+            self._mode = self._over
+
+    def _fail(self, message: str) -> None:
+        self._failure = message
+        self._mode = self._over
+
+    def _may_wait(self, region: _Region, calls: list[RawCall]) -> bool:
+        """A call without a tag must name a declared tool and have arguments; one in code must validate as well."""
         if region.bare:
             return all(call.explicit and self._tools.declares(call.name) for call in calls)
         return self._all_valid(calls)
@@ -544,12 +541,17 @@ class Parser:
         self._mode = self._text
         if held is not None:
             self._show("".join(held.raw))
+            if held.rule == "fence" and held.closed:
+                self._code.fence = ""
         self._show(raw)
 
-    def _refeed(self, region: _Region, rest: str, shown: int) -> tuple[int, bool]:
+    def _reread(self, region: _Region, rest: str, shown: int) -> tuple[int, bool]:
         """The first ``shown`` characters of ``region`` are text; what follows is read again."""
         raw = "".join(region.raw)
         self._region = self._body = None
+        if region.stream is not None:
+            self._fail("A tool call whose arguments had begun to flow was never completed.")
+            return 0, True
         self._recoveries += 1
         if self._recoveries > _MOST_RECOVERIES:
             shown = len(raw)
@@ -565,32 +567,33 @@ class Parser:
             self._mode = self._text
             for call in body.reading.calls:
                 self._send(call)
-            self._problem("cut", "The reply ended inside a call.", raw)
-            return len(self._pending), True
+            self._out.problem("cut", "The reply ended inside a call.", raw)
+            return len(self._pending), False
         start = 0 if region.form.kept else len(region.opener)
         closers = Marks(region.form.closers)
         at = start
-        for _ in range(16):
+        for _ in range(_MOST_CLOSERS):
             found = closers.find(raw, at)
             if found is None or region.bare:
                 break
             again = self._again(region, raw[start : found.end])
             if again is not None:
-                self._complete(_Region(region.opener, region.form, [raw[: found.end]]), again)
+                ended = _Region(region.opener, region.form, [raw[: found.end]], stream=region.stream)
+                self._complete(ended, again)
                 self._pending = raw[found.end :]
                 return 0, True
             at = found.end
+        self._out.problem("unreadable", "A call was opened and never completed.", raw)
         first = self._grammar.ends.find(raw, max(start, 1))
-        self._problem("unreadable", "A call was opened and never completed.", raw)
         shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
-        return self._refeed(region, "", shown)
+        return self._reread(region, "", shown)
 
     def _again(self, region: _Region, text: str) -> Body | None:
         """A fresh reading of a body that is taken to end with ``text``; None if it does not."""
         for spec in region.form.bodies:
             reader = reader_for(spec)
             if reader.fits(spec, text, final=True):
-                body = reader(spec, Marks(region.form.closers), self._grammar.openers)
+                body: Body = reader(spec, Marks(region.form.closers), self._grammar.openers)
                 end, status = body.take(text, 0, final=True)
                 return body if status is Status.DONE and end == len(text) and body.reading.calls else None
         return None
@@ -599,134 +602,109 @@ class Parser:
 
     def _maybe_bare(self, text: str, at: int, final: bool) -> tuple[int, bool]:
         """A brace at the start of a line: JSON of a declared tool is a call if it is all, or if a closer follows."""
-        if not self._blank_line or self._code_fence or self._inline:
-            self._show(text[at])
-            return at + 1, True
-        head = not self._visible.started and not self._calls
-        decided = self._bare_begins(text, at, final) if head or text[at] == "{" else False
-        if decided is None:
+        head = self._out.empty
+        bare: bool | None = False
+        if self._code.line_start and self._code.outside and (head or text[at] == "{"):
+            bare = begins_bare(self._tools, text, at, final=final)
+        if bare is None:
             return at, False
-        if not decided:
+        if not bare:
             self._show(text[at])
             return at + 1, True
         self._tentative = _Tentative("whole", [], orphan=not head)
         return self._open_bare(at, ())
 
-    def _bare_begins(self, text: str, at: int, final: bool) -> bool | None:
-        """Whether JSON that may be a call begins at ``at``; None when more is needed to tell."""
-        if not self._tools:
-            return False
-        found = _BARE.match(text, at)
-        if not final and _BARE_SO_FAR.fullmatch(text, at):
-            return None
-        if found is None:
-            return False
-        if found["key"] not in FIRST_KEYS:
-            return False
-        value = found["rest"]
-        if found["key"] in _NAME_KEYS and value[:1] in ("'", '"'):
-            return self._tools.declares(value[1:].rstrip("\"'")) is not None
-        return True
-
     def _open_bare(self, at: int, closers: tuple[str, ...]) -> tuple[int, bool]:
-        form = Form("", (JSON,), closers)
-        self._region = _Region("", form, bare=True)
+        self._region = _Region("", Form("", (JSON,), closers), bare=True)
         self._mode = self._choose
         return at, True
 
     def _tentatively(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+        """Behind tentative calls: white space and terminators decide nothing; the end of the reply, or text, does."""
         held = self._tentative
         assert held is not None  # noqa: S101 (the mode says so)
         if held.rule == "inline":
             return self._inline_ends(held, text, at, final)
         here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        while here < len(text) and (mark := self._grammar.terminator_marks.at(text, here)):
+        while mark := self._grammar.terminator_marks.at(text, here):
             here = _SPACE.match(text, here + len(mark)).end()  # type: ignore[union-attr]
+        held.raw.append(text[at:here])
         if here == len(text):
             if not final:
-                return at, False
+                return here, False
             if held.orphan:
                 self._as_text("")
-                return at, True
-            self._accept(held)
+            else:
+                self._accept(held)
             return here, True
-        if held.rule == "fence" and not held.closed and text.startswith(self._code_fence, here):
-            run = _TICKS.match(text, here)
-            assert run is not None  # noqa: S101 (a fence is ticks or tildes)
-            if run.end() == len(text) and not final:
-                return at, False
+        if held.rule == "fence" and not held.closed and text.startswith(self._code.fence, here):
             held.closed = True
-            held.raw.append(text[at : run.end()])
-            return run.end(), True
-        closers = self._grammar.closers
-        mark = closers.at(text, here)
-        if mark and held.rule == "whole":
+            held.raw.append(self._code.fence)
+            return here + len(self._code.fence), True
+        closers, openers = self._grammar.closers, self._grammar.openers
+        if held.rule == "whole" and (mark := closers.at(text, here)):
             self._accept(held)
             return here + len(mark), True
-        openers = self._grammar.openers
-        if held.rule == "fence" and not held.closed and openers.at(text, here):
-            held.raw.append(text[at:here])
-            return self._open(openers.at(text, here) or "", text, here, final)
-        if not final and any(
-            marks.may_start(text, here) for marks in (closers, openers, self._grammar.terminator_marks)
-        ):
-            return at, False
-        if held.rule == "fence" and held.closed:
-            self._code_fence = ""
+        if held.rule == "fence" and not held.closed and (mark := openers.at(text, here)):
+            return self._open(mark, here)
+        undecided = (closers, openers, self._grammar.terminator_marks, Marks((self._code.fence or "`",)))
+        if not final and any(marks.may_start(text, here) for marks in undecided):
+            return here, False
         self._as_text("")
-        return at, True
+        return here, True
 
     def _inline_ends(self, held: _Tentative, text: str, at: int, final: bool) -> tuple[int, bool]:
         """A call in inline code is text; if the code never closes on its line, it was no code."""
         line = text.find("\n", at)
-        for run in _TICKS.finditer(text, at, line if line >= 0 else len(text)):
+        for run in TICKS.finditer(text, at, line if line >= 0 else len(text)):
             if run.end() == len(text) and not final:
-                break
-            if run[0] == "`" * held.ticks:
+                return at, False
+            if run[0] == "`" * self._code.inline:
                 self._as_text("")
                 return at, True
-        else:
-            if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
-                self._inline = 0
-                self._accept(held)
-                return at, True
+        if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
+            self._code.inline = 0
+            self._accept(held)
+            return at, True
         return at, False
 
     def _accept(self, held: _Tentative) -> None:
         self._tentative = None
-        self._code_fence = ""
+        self._code.fence = ""
         self._mode = self._text
         for call in held.calls:
-            self._send(call)
+            if not self.done:
+                self._send(call)
 
     # ---- the end
 
     def _promote(self) -> None:
-        """A complete, valid call to a declared tool that ends the reasoning, when nothing else came, is a call."""
-        if self._calls or self._visible.started or self._cut or not self._read_calls or not self._tools:
+        """Complete, valid calls to declared tools that end the reasoning, when nothing else came, are calls."""
+        reasoning = "".join(self._out.reasoning)
+        wanted = self._read_calls and self._tools and not self._cut and self._failure is None
+        if not wanted or not self._out.empty or not self._grammar.openers.find(reasoning):
             return
-        reasoning = "".join(self._reasoning_text)
+        for call in self._trailing_calls(reasoning):
+            resolved = self._tools.resolve(call, self._out.calls)
+            if resolved.valid and not (self._out.calls and not self._parallel):
+                self._out.problem("promoted", "The only call stood at the end of the reasoning.", call.name)
+                self._out.call(resolved)
+
+    def _trailing_calls(self, text: str) -> list[RawCall]:
+        """The calls that ``text`` ends in."""
         inner = Parser(whole=True)
-        inner._tools = self._tools
-        inner._grammar = self._grammar
+        inner._grammar, inner._tools, inner._had_reasoning = self._grammar, self._tools, True
         inner._mode = inner._text
-        inner._had_reasoning = True
-        if not self._grammar.openers.find(reasoning):
-            return
-        events = inner.feed(reasoning) + inner.close("stop")
-        tail: list[Event] = []
-        for event in events:
+        tail: list[RawCall] = []
+        name = ""
+        for event in [*inner.feed(text), *inner.close("stop")]:
             if isinstance(event, TextDelta):
                 tail = []
-            elif isinstance(event, (ToolCallStart, ToolArgumentsDelta, ToolCallEnd)):
-                tail.append(event)
-        for start, arguments in zip(tail[::3], tail[1::3], strict=True):
-            assert isinstance(start, ToolCallStart)  # noqa: S101 (three events a call)
-            assert isinstance(arguments, ToolArgumentsDelta)  # noqa: S101
-            call = self._tools.resolve(RawCall(start.name, arguments.text), self._calls)
-            if call.valid and (self._parallel or not self._calls):
-                self._problem("promoted", "The only call stood at the end of the reasoning.", start.name)
-                self._put(call)
+            elif isinstance(event, ToolCallStart):
+                name = event.name
+            elif isinstance(event, ToolArgumentsDelta):
+                tail.append(RawCall(name, event.text))
+        return tail
 
 
 def parse(
@@ -751,17 +729,3 @@ def parse(
         new_id=new_id,
     )
     return collect([*parser.feed(text), *parser.close(finish_reason)])
-
-
-def _merged(events: list[Event]) -> list[Event]:
-    """``events`` with neighbouring text deltas joined."""
-    merged: list[Event] = []
-    for event in events:
-        last = merged[-1] if merged else None
-        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
-            merged[-1] = TextDelta(last.text + event.text)
-        elif isinstance(event, ReasoningDelta) and isinstance(last, ReasoningDelta):
-            merged[-1] = ReasoningDelta(last.text + event.text)
-        else:
-            merged.append(event)
-    return merged

@@ -11,7 +11,7 @@ import re
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
 from proxy.core.bodies.base import Item, Leftover, RawCall, Reading, Status
-from proxy.core.bodies.shapes import calls_in, unfence
+from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
 from proxy.core.dialects import JsonBody
 from proxy.core.scanner import Marks
 
@@ -41,7 +41,7 @@ class JsonReader:
         self._automaton: JsonAutomaton | None = None
         self._value_start = 0
         self._values: list[tuple[int, int]] = []
-        self._broken = False
+        self.broken = False  # the text stopped being strict JSON
         self._attempts = 0
 
     @staticmethod
@@ -65,19 +65,32 @@ class JsonReader:
 
     def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
         """See :class:`~proxy.core.bodies.base.Body`."""
-        if self._automaton is None and not self._values and not self._broken:
+        if self._automaton is None and not self._values and not self.broken:
             at = self._begin(text, at)
         while True:
-            if self._broken:
+            if self.broken:
                 return self._search(text, at, final=final)
             if self._automaton is not None:
                 at = self._value(text, at)
-                if self._automaton is not None and not self._broken:
+                if self._automaton is not None and not self.broken:
                     return at, Status.MORE
                 continue
             at, status = self._after(text, at, final=final)
             if status is not None:
                 return at, status
+
+    def open_arguments(self) -> tuple[str, str] | None:
+        """The name, and the text so far of the arguments, of the one call that is still being written.
+
+        None when it is not the first in its body, or when its arguments cannot be told yet.
+        """
+        if self.broken or self._values or self._automaton is None:
+            return None
+        value = "".join(self._pieces)[self._value_start :]
+        if self._name is not None:
+            return self._name, value
+        begun = open_arguments(value)
+        return (begun[0], value[begun[1] :]) if begun else None
 
     def _use(self, text: str, at: int, end: int) -> int:
         self._pieces.append(text[at:end])
@@ -108,7 +121,7 @@ class JsonReader:
             self._values.append((self._value_start, self._length))
             self._automaton = None
         elif self._automaton.state is State.FAILED:
-            self._broken = True
+            self.broken = True
         return end
 
     def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:

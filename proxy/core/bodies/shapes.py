@@ -8,13 +8,13 @@ from proxy.core.arguments.jsontext import Member, loads, members, scan, skip_spa
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.base import Item, Leftover, RawCall
 
-_NAMES = ("name", "tool_name", "function_name", "function", "tool")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "params", "tool_input")
+NAME_KEYS = ("name", "tool_name", "function_name", "function", "tool")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input")
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
 _LABELS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "description", "thought", "reasoning"})
 _FENCED = re.compile(r"\s*```\w*[ \t]*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
-FIRST_KEYS = frozenset({*_NAMES, *_ARGUMENTS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
+FIRST_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
 """The keys by which a call object may begin."""
 
 
@@ -39,9 +39,9 @@ def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
         return [_call(member.key, text, member) or Leftover(text) for member in found] or [Leftover(text)]
     for wrapper in _WRAPPERS:
         inner = _only(found, (wrapper,))
-        if inner and isinstance(inner.value, (dict, list)) and not _only(found, _NAMES):
+        if inner and isinstance(inner.value, (dict, list)) and not _only(found, NAME_KEYS):
             return calls_in(text[inner.value_start : inner.value_end])
-    name = _only(found, _NAMES)
+    name = _only(found, NAME_KEYS)
     if name is None:
         return [Leftover(text)]
     if isinstance(name.value, dict):  # {"type": "function", "function": {"name": …, "arguments": …}}
@@ -52,8 +52,38 @@ def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
     return [_named(name.value, text, found, name)]
 
 
+def open_arguments(text: str) -> tuple[str, int] | None:
+    """The name, and where the unfinished arguments object begins, of a call object that is still being written.
+
+    None when the name has not come before the arguments, or when they are anything else than an object.
+    """
+    at = skip_space(text, 0)
+    if text[at : at + 1] != "{":
+        return None
+    at = skip_space(text, at + 1)
+    name: str | None = None
+    try:
+        while True:
+            key, at = scan(text, at)
+            at = skip_space(text, at)
+            if text[at : at + 1] != ":":
+                return None
+            at = skip_space(text, at + 1)
+            if key in ARGUMENT_KEYS and name is not None and text[at : at + 1] == "{":
+                return name, at
+            value, at = scan(text, at)
+            if key in NAME_KEYS and type(value) is str and name is None:
+                name = value
+            at = skip_space(text, at)
+            if text[at : at + 1] != ",":
+                return None
+            at = skip_space(text, at + 1)
+    except ValueError:
+        return None
+
+
 def _named(name: str, text: str, found: list[Member], name_member: Member) -> Item:
-    given = [member for member in found if member.key in _ARGUMENTS and member is not name_member]
+    given = [member for member in found if member.key in ARGUMENT_KEYS and member is not name_member]
     if len(given) == 1:
         return _call(name, text, given[0]) or Leftover(text)
     others = [member for member in found if member is not name_member and member.key not in _LABELS]
