@@ -20,61 +20,22 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
 
 from proxy.core.bare import begins_bare
-from proxy.core.bodies import reader_for
-from proxy.core.bodies.base import Body, Leftover, RawCall, Status
-from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.bodies.base import RawCall
+from proxy.core.callmodes import CallModes
 from proxy.core.calls import ToolSet
-from proxy.core.code import TICKS, Code
+from proxy.core.code import TICKS
 from proxy.core.collect import Reply, collect
-from proxy.core.dialects import JSON, RESULT_MARKS, RESULTS_LINE, Form
+from proxy.core.dialects import RESULT_MARKS, RESULTS_LINE
 from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
-from proxy.core.fragments import ArgumentStream
-from proxy.core.grammar import AUTO, Grammar, grammar
+from proxy.core.grammar import AUTO, grammar
+from proxy.core.machine import Step
 from proxy.core.model import Json, Tool
-from proxy.core.output import Output
+from proxy.core.regions import Tentative
 from proxy.core.scanner import Marks
 
 _SPACE = re.compile(r"\s*")
-_MOST_RECOVERIES = 32  # times that a broken call is read again as text, so that a hostile reply costs a bounded number
-_MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
-_LONG_PENDING = 512
-_LONGEST_CODE_LINE = 2_000
-
-Rule = Literal["fence", "inline", "whole"]
-"""Why a call is tentative: it stands in a code fence, in inline code, or has no tag at all."""
-
-
-@dataclass(slots=True)
-class _Region:
-    """A call being read. ``raw`` is all of its text so far, the opener included."""
-
-    opener: str
-    form: Form
-    raw: list[str] = field(default_factory=list)
-    size: int = 0
-    bare: bool = False
-    stream: ArgumentStream | None = None
-    look_again: int = 0  # the size at which to see whether arguments can flow
-
-    def use(self, text: str) -> None:
-        """``text`` belongs to the call."""
-        self.raw.append(text)
-        self.size += len(text)
-
-
-@dataclass(slots=True)
-class _Tentative:
-    """Calls that count only if what follows allows it; else ``raw`` is text."""
-
-    rule: Rule
-    raw: list[str]
-    calls: list[RawCall] = field(default_factory=list)
-    closed: bool = False  # the fence around it has been closed
-    orphan: bool = False  # bare JSON that is not the whole reply: only a closer behind it makes it a call
 
 
 def new_call_id() -> str:
@@ -82,7 +43,7 @@ def new_call_id() -> str:
     return "call_" + secrets.token_hex(12)
 
 
-class Parser:
+class Parser(CallModes):
     """Reads one reply.
 
     ``tools``
@@ -118,43 +79,28 @@ class Parser:
         whole: bool = False,
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
-        self._tools = ToolSet(map(Tool.of, tools))
-        self._grammar: Grammar = grammar(dialect)
         self._read_calls = read_calls
-        self._parallel = parallel
-        self._stream_after = None if whole else stream_arguments_after
         self._whole = whole
-        self._new_id = new_id
         self._starts_in_reasoning = starts_in_reasoning
         self._source: list[str] = []  # all text so far, while a lone think closer could still claim it
-        self._pending = ""
-        self._waiting: list[str] = []
-        self._waiting_size = 0
-        self._closing: str | None = None
-        self._failure: str | None = None
-        self._recoveries = 0
         self._finished = False
-        self._begin()
+        super().__init__(
+            ToolSet(map(Tool.of, tools)),
+            grammar(dialect),
+            parallel=parallel,
+            stream_after=None if whole else stream_arguments_after,
+            new_id=new_id,
+        )
         self._mode = self._head
 
     def _begin(self) -> None:
-        """Nothing has been read, or what was is reasoning after all."""
-        self._out = Output(self._new_id)
-        self._code = Code()
+        super()._begin()
         self._had_reasoning = False
         self._literal_think = False  # an opening think mark stands in the answer, so its closer belongs there too
         self._think_closers = Marks(())
         self._fence_line = ""
-        self._region: _Region | None = None
-        self._body: Body | None = None
-        self._tentative: _Tentative | None = None
 
     # ---- in and out
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing that follows counts: the upstream can be closed."""
-        return self._mode == self._over
 
     @property
     def inside_call(self) -> bool:
@@ -166,10 +112,7 @@ class Parser:
         if text and not self._finished:
             if not self._had_reasoning and not self._out.taken:
                 self._source.append(text)
-            self._waiting.append(text)
-            self._waiting_size += len(text)
-            if self._waiting_size >= len(self._pending) or len(self._pending) < _LONG_PENDING:
-                self._run(final=False)
+            self._take_in(text)
         return self._take()
 
     def feed_reasoning(self, text: str) -> list[Event]:
@@ -208,34 +151,9 @@ class Parser:
             return given  # type: ignore[return-value]  # all three are finish reasons
         return "tool_calls" if self._out.calls else "stop"
 
-    @property
-    def _cut(self) -> bool:
-        return self._closing in ("length", "error")
-
-    def _run(self, *, final: bool) -> None:
-        """Let the modes use up the pending text. A mode returns the index it used, and whether to go on from there.
-
-        When much stays pending, the next look waits until as much again has come: all looks together stay linear.
-        """
-        self._pending += "".join(self._waiting)
-        self._waiting.clear()
-        self._waiting_size = 0
-        at = 0
-        while True:
-            at, go_on = self._mode(self._pending, at, final)
-            if not go_on:
-                self._pending = self._pending[at:]
-                return
-
-    def _show(self, text: str) -> None:
-        """``text`` is part of the answer."""
-        if text:
-            self._code.advance(text)
-            self._out.text(text)
-
     # ---- modes: head, reasoning
 
-    def _head(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _head(self, text: str, at: int, final: bool) -> Step:
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
         if at == len(text):
             return at, False
@@ -259,7 +177,7 @@ class Parser:
         self._source.clear()
         self._mode = self._reasoning
 
-    def _reasoning(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _reasoning(self, text: str, at: int, final: bool) -> Step:
         found = self._think_closers.find(text, at, final=final)
         if found:
             self._out.reason(text[at : found.start])
@@ -288,7 +206,7 @@ class Parser:
 
     # ---- mode: text
 
-    def _text(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _text(self, text: str, at: int, final: bool) -> Step:
         marks = self._grammar.marks if self._read_calls else self._grammar.plain_marks
         found = marks.find(text, at, final=final)
         if found is None:
@@ -298,7 +216,7 @@ class Parser:
         self._show(text[at : found.start])
         return self._mark(found.mark, text, found.start, final)
 
-    def _mark(self, mark: str, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _mark(self, mark: str, text: str, at: int, final: bool) -> Step:
         """What the mark at ``at`` means here. In code only calls, fences and a lone think closer mean anything."""
         table = self._grammar
         end = at + len(mark)
@@ -332,7 +250,7 @@ class Parser:
             self._out.problem("dropped_markup", f"A closing {mark} stood outside of any call.", mark)
         return end, True
 
-    def _result(self, mark: str, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _result(self, mark: str, text: str, at: int, final: bool) -> Step:
         """The model writes a tool's result by itself: behind a call or as the first thing, the rest is made up."""
         if not self._out.calls and self._out.has_text:
             self._show(mark)
@@ -348,12 +266,9 @@ class Parser:
         self._mode = self._over
         return at, True
 
-    def _over(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        return len(text), False
-
     # ---- modes: code
 
-    def _ticks(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _ticks(self, text: str, at: int, final: bool) -> Step:
         """A run of backticks or tildes: a fence at the start of a line, else inline code."""
         end = TICKS.match(text, at).end()  # type: ignore[union-attr]  # the mark says so
         if end == len(text) and not final:
@@ -370,7 +285,7 @@ class Parser:
         self._show(text[at:end])
         return end, True
 
-    def _fence(self, text: str, at: int, final: bool) -> tuple[int, bool]:
+    def _fence(self, text: str, at: int, final: bool) -> Step:
         """Behind the line that opens a fence: if a call is the first thing in it, the line belongs to the call."""
         here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
         self._fence_line += text[at:here]
@@ -384,297 +299,14 @@ class Parser:
             if bare is None:
                 return here, False
             if bare:
-                self._tentative = _Tentative("whole", [self._fence_line])
+                self._tentative = Tentative("whole", [self._fence_line])
                 return self._open_bare(here, (self._code.fence,))
         self._mode = self._text
         if opener is None:
             self._show(self._fence_line)
             return here, True
-        self._tentative = _Tentative("fence", [self._fence_line])
+        self._tentative = Tentative("fence", [self._fence_line])
         return self._open(opener, here)
-
-    # ---- modes: choose, body
-
-    def _open(self, mark: str, at: int) -> tuple[int, bool]:
-        form = self._grammar.forms[mark]
-        if self._tentative is None and not self._code.outside:
-            self._tentative = _Tentative("fence" if self._code.fence else "inline", [])
-        self._region = _Region(mark, form, look_again=self._stream_after or 0)
-        self._mode = self._choose
-        if form.kept:
-            return at, True
-        self._region.use(mark)
-        return at + len(mark), True
-
-    def _choose(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """Which kind of body begins here?"""
-        region = self._region
-        assert region is not None  # noqa: S101 (a call was opened)
-        rest = text[at:]
-        for spec in region.form.bodies:
-            reader = reader_for(spec)
-            fits = reader.fits(spec, rest, final=final)
-            if fits is None:
-                return at, False
-            if fits:
-                self._body = reader(spec, Marks(region.form.closers), self._grammar.openers)
-                self._mode = self._in_body
-                return at, True
-        self._region = None
-        if final and self._cut and not rest.strip():
-            self._out.problem("cut", "The reply ended inside a call.", region.opener)
-            return len(text), False
-        kept = region.opener if region.form.kept else ""
-        self._as_text(region.opener)
-        return at + len(kept), True
-
-    def _in_body(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        region, body = self._region, self._body
-        assert region is not None  # noqa: S101 (a body was chosen)
-        assert body is not None  # noqa: S101
-        end, status = body.take(text, at, final=final)
-        region.use(text[at:end])
-        if status is Status.DONE:
-            self._complete(region, body)
-            return end, True
-        if status is Status.NOT:
-            return self._reread(region, text[end:], len(region.opener))
-        if not final:
-            self._flow(region, body, text[at:end])
-            return end, False
-        return self._incomplete(region, body)
-
-    def _flow(self, region: _Region, body: Body, piece: str) -> None:
-        """Let the arguments of a long call go out while they are written."""
-        if region.stream is not None:
-            if isinstance(body, JsonReader) and not body.broken:
-                self._out.arguments(region.stream.feed(piece))
-            return
-        if self._stream_after is None or region.size < region.look_again or self._tentative is not None:
-            return
-        region.look_again = 2 * region.size
-        if region.opener in self._grammar.foreign or not isinstance(body, JsonReader):
-            return
-        begun = body.open_arguments()
-        if begun is None or (self._out.calls and not self._parallel):
-            return
-        written, arguments = begun
-        name = self._tools.declares(written) if self._tools else written
-        if name is None:
-            return
-        region.stream = ArgumentStream(self._tools.schema(name))
-        self._out.start(name)
-        self._out.arguments(region.stream.feed(arguments))
-
-    def _complete(self, region: _Region, body: Body) -> None:
-        """The body has ended: its calls go out, or wait, or all of it is text."""
-        self._region = self._body = None
-        calls = body.reading.calls
-        if self._tentative is not None:
-            if calls and len(calls) == len(body.reading.items) and self._may_wait(region, calls):
-                self._tentative.raw.extend(region.raw)
-                self._tentative.calls.extend(calls)
-                self._mode = self._tentatively
-            else:
-                self._as_text("".join(region.raw))
-            return
-        self._mode = self._text
-        if not calls or (region.opener in self._grammar.foreign and not self._all_valid(calls)):
-            self._unreadable(region, "What looked like a call could not be read as one.")
-            return
-        if body.reading.dropped:
-            self._out.problem("dropped_text", "Text between a call and its closer was dropped.", body.reading.dropped)
-        stream = region.stream
-        for item in body.reading.items:
-            if self.done:
-                break
-            if isinstance(item, Leftover):
-                self._out.problem("unreadable", "A part of a call could not be read.", item.text)
-                self._show(item.text)
-            elif stream is not None:
-                self._end_stream(stream, item)
-                stream = None
-            else:
-                self._send(item)
-        self._code.line_start = False
-
-    def _unreadable(self, region: _Region, message: str) -> None:
-        raw = "".join(region.raw)
-        self._out.problem("unreadable", message, raw)
-        if region.stream is not None:
-            self._fail("A tool call whose arguments had begun to flow could not be read to its end.")
-        else:
-            self._show(raw)
-
-    def _send(self, raw: RawCall) -> None:
-        if self._out.calls and not self._parallel:
-            self._out.problem("extra_call", "Only one call was allowed; the others were dropped.", raw.name)
-            return
-        self._out.call(self._tools.resolve(raw, self._out.calls))
-        if not self._parallel:
-            self._mode = self._over
-
-    def _end_stream(self, stream: ArgumentStream, raw: RawCall) -> None:
-        call = self._tools.resolve(raw, self._out.calls)
-        if not self._out.finish_call(call, stream.sent):
-            self._fail("The end of a tool call did not fit the arguments that had already gone out.")
-        elif not self._parallel:
-            self._mode = self._over
-
-    def _fail(self, message: str) -> None:
-        self._failure = message
-        self._mode = self._over
-
-    def _may_wait(self, region: _Region, calls: list[RawCall]) -> bool:
-        """A call without a tag must name a declared tool and have arguments; one in code must validate as well."""
-        if region.bare:
-            return all(call.explicit and self._tools.declares(call.name) for call in calls)
-        return self._all_valid(calls)
-
-    def _all_valid(self, calls: list[RawCall]) -> bool:
-        return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)
-
-    def _as_text(self, raw: str) -> None:
-        """``raw``, and what was held back in front of it, is text after all."""
-        held = self._tentative
-        self._tentative = None
-        self._mode = self._text
-        if held is not None:
-            self._show("".join(held.raw))
-            if held.rule == "fence" and held.closed:
-                self._code.fence = ""
-        self._show(raw)
-
-    def _reread(self, region: _Region, rest: str, shown: int) -> tuple[int, bool]:
-        """The first ``shown`` characters of ``region`` are text; what follows is read again."""
-        raw = "".join(region.raw)
-        self._region = self._body = None
-        if region.stream is not None:
-            self._fail("A tool call whose arguments had begun to flow was never completed.")
-            return 0, True
-        self._recoveries += 1
-        if self._recoveries > _MOST_RECOVERIES:
-            shown = len(raw)
-        self._as_text(raw[:shown])
-        self._pending = raw[shown:] + rest
-        return 0, True
-
-    def _incomplete(self, region: _Region, body: Body) -> tuple[int, bool]:
-        """The reply has ended inside a call."""
-        raw = "".join(region.raw)
-        if self._cut:
-            self._region = self._body = None
-            self._mode = self._text
-            for call in body.reading.calls:
-                self._send(call)
-            self._out.problem("cut", "The reply ended inside a call.", raw)
-            return len(self._pending), False
-        start = 0 if region.form.kept else len(region.opener)
-        closers = Marks(region.form.closers)
-        at = start
-        for _ in range(_MOST_CLOSERS):
-            found = closers.find(raw, at)
-            if found is None or region.bare:
-                break
-            again = self._again(region, raw[start : found.end])
-            if again is not None:
-                ended = _Region(region.opener, region.form, [raw[: found.end]], stream=region.stream)
-                self._complete(ended, again)
-                self._pending = raw[found.end :]
-                return 0, True
-            at = found.end
-        self._out.problem("unreadable", "A call was opened and never completed.", raw)
-        first = self._grammar.ends.find(raw, max(start, 1))
-        shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
-        return self._reread(region, "", shown)
-
-    def _again(self, region: _Region, text: str) -> Body | None:
-        """A fresh reading of a body that is taken to end with ``text``; None if it does not."""
-        for spec in region.form.bodies:
-            reader = reader_for(spec)
-            if reader.fits(spec, text, final=True):
-                body: Body = reader(spec, Marks(region.form.closers), self._grammar.openers)
-                end, status = body.take(text, 0, final=True)
-                return body if status is Status.DONE and end == len(text) and body.reading.calls else None
-        return None
-
-    # ---- mode: tentative, and calls without a tag
-
-    def _maybe_bare(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """A brace at the start of a line: JSON of a declared tool is a call if it is all, or if a closer follows."""
-        head = self._out.empty
-        bare: bool | None = False
-        if self._code.line_start and self._code.outside and (head or text[at] == "{"):
-            bare = begins_bare(self._tools, text, at, final=final)
-        if bare is None:
-            return at, False
-        if not bare:
-            self._show(text[at])
-            return at + 1, True
-        self._tentative = _Tentative("whole", [], orphan=not head)
-        return self._open_bare(at, ())
-
-    def _open_bare(self, at: int, closers: tuple[str, ...]) -> tuple[int, bool]:
-        self._region = _Region("", Form("", (JSON,), closers), bare=True)
-        self._mode = self._choose
-        return at, True
-
-    def _tentatively(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """Behind tentative calls: white space and terminators decide nothing; the end of the reply, or text, does."""
-        held = self._tentative
-        assert held is not None  # noqa: S101 (the mode says so)
-        if held.rule == "inline":
-            return self._inline_ends(held, text, at, final)
-        here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        while mark := self._grammar.terminator_marks.at(text, here):
-            here = _SPACE.match(text, here + len(mark)).end()  # type: ignore[union-attr]
-        held.raw.append(text[at:here])
-        if here == len(text):
-            if not final:
-                return here, False
-            if held.orphan:
-                self._as_text("")
-            else:
-                self._accept(held)
-            return here, True
-        if held.rule == "fence" and not held.closed and text.startswith(self._code.fence, here):
-            held.closed = True
-            held.raw.append(self._code.fence)
-            return here + len(self._code.fence), True
-        closers, openers = self._grammar.closers, self._grammar.openers
-        if held.rule == "whole" and (mark := closers.at(text, here)):
-            self._accept(held)
-            return here + len(mark), True
-        if held.rule == "fence" and not held.closed and (mark := openers.at(text, here)):
-            return self._open(mark, here)
-        undecided = (closers, openers, self._grammar.terminator_marks, Marks((self._code.fence or "`",)))
-        if not final and any(marks.may_start(text, here) for marks in undecided):
-            return here, False
-        self._as_text("")
-        return here, True
-
-    def _inline_ends(self, held: _Tentative, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """A call in inline code is text; if the code never closes on its line, it was no code."""
-        line = text.find("\n", at)
-        for run in TICKS.finditer(text, at, line if line >= 0 else len(text)):
-            if run.end() == len(text) and not final:
-                return at, False
-            if run[0] == "`" * self._code.inline:
-                self._as_text("")
-                return at, True
-        if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
-            self._code.inline = 0
-            self._accept(held)
-            return at, True
-        return at, False
-
-    def _accept(self, held: _Tentative) -> None:
-        self._tentative = None
-        self._code.fence = ""
-        self._mode = self._text
-        for call in held.calls:
-            if not self.done:
-                self._send(call)
 
     # ---- the end
 

@@ -71,8 +71,8 @@ class JsonReader:
             if self.broken:
                 return self._search(text, at, final=final)
             if self._automaton is not None:
-                at = self._value(text, at)
-                if self._automaton is not None and not self.broken:
+                at, state = self._value(text, at, self._automaton)
+                if state is State.OPEN:
                     return at, Status.MORE
                 continue
             at, status = self._after(text, at, final=final)
@@ -114,15 +114,14 @@ class JsonReader:
         self._automaton = JsonAutomaton()
         self._value_start = self._length
 
-    def _value(self, text: str, at: int) -> int:
-        assert self._automaton is not None  # noqa: S101 (the caller looked)
-        end = self._use(text, at, self._automaton.take(text, at))
-        if self._automaton.state is State.DONE:
+    def _value(self, text: str, at: int, automaton: JsonAutomaton) -> tuple[int, State]:
+        end = self._use(text, at, automaton.take(text, at))
+        if automaton.state is State.DONE:
             self._values.append((self._value_start, self._length))
             self._automaton = None
-        elif self._automaton.state is State.FAILED:
+        elif automaton.state is State.FAILED:
             self.broken = True
-        return end
+        return end, automaton.state
 
     def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
         """Behind a complete value: the closer, the next value, the next opener, or talk."""

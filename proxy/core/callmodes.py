@@ -1,0 +1,311 @@
+"""The modes that read calls: which kind of body it is, the body, and what follows a call that may be no call at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from proxy.core.bare import begins_bare
+from proxy.core.bodies import reader_for
+from proxy.core.bodies.base import Body, Leftover, RawCall, Status
+from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.calls import ToolSet
+from proxy.core.code import TICKS
+from proxy.core.dialects import JSON, Form
+from proxy.core.fragments import ArgumentStream
+from proxy.core.grammar import Grammar
+from proxy.core.machine import Machine, Step
+from proxy.core.regions import Region, Tentative, read_again
+from proxy.core.scanner import Marks
+
+_SPACE = re.compile(r"\s*")
+_MOST_RECOVERIES = 32  # times that a broken call is read again as text, so that a hostile reply costs a bounded number
+_MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
+_LONGEST_CODE_LINE = 2_000
+
+
+class CallModes(Machine):
+    """Reads calls from their opener on. ``stream_after``: see :class:`~proxy.core.parser.Parser`."""
+
+    def __init__(
+        self,
+        tools: ToolSet,
+        grammar: Grammar,
+        *,
+        parallel: bool,
+        stream_after: int | None,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._stream_after = stream_after
+        self._recoveries = 0
+        self._body: Body | None = None
+        super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
+
+    # ---- modes: choose, body
+
+    def _open(self, mark: str, at: int) -> Step:
+        form = self._grammar.forms[mark]
+        if self._tentative is None and not self._code.outside:
+            self._tentative = Tentative("fence" if self._code.fence else "inline", [])
+        self._region = Region(mark, form, look_again=self._stream_after or 0)
+        self._mode = self._choose
+        if form.kept:
+            return at, True
+        self._region.use(mark)
+        return at + len(mark), True
+
+    def _choose(self, text: str, at: int, final: bool) -> Step:
+        """Which kind of body begins here?"""
+        region = self._region
+        assert region is not None  # noqa: S101 (a call was opened)
+        rest = text[at:]
+        for spec in region.form.bodies:
+            reader = reader_for(spec)
+            fits = reader.fits(spec, rest, final=final)
+            if fits is None:
+                return at, False
+            if fits:
+                self._body = reader(spec, Marks(region.form.closers), self._grammar.openers)
+                self._mode = self._in_body
+                return at, True
+        self._region = None
+        if final and self._cut and not rest.strip():
+            self._out.problem("cut", "The reply ended inside a call.", region.opener)
+            return len(text), False
+        kept = region.opener if region.form.kept else ""
+        self._as_text(region.opener)
+        return at + len(kept), True
+
+    def _in_body(self, text: str, at: int, final: bool) -> Step:
+        region, body = self._region, self._body
+        assert region is not None  # noqa: S101 (a body was chosen)
+        assert body is not None  # noqa: S101
+        end, status = body.take(text, at, final=final)
+        region.use(text[at:end])
+        if status is Status.DONE:
+            self._complete(region, body)
+            return end, True
+        if status is Status.NOT:
+            return self._reread(region, text[end:], len(region.opener))
+        if not final:
+            self._flow(region, body, text[at:end])
+            return end, False
+        return self._incomplete(region, body)
+
+    def _flow(self, region: Region, body: Body, piece: str) -> None:
+        """Let the arguments of a long call go out while they are written."""
+        if region.stream is not None:
+            if isinstance(body, JsonReader) and not body.broken:
+                self._out.arguments(region.stream.feed(piece))
+            return
+        if self._stream_after is None or region.size < region.look_again or self._tentative is not None:
+            return
+        region.look_again = 2 * region.size
+        if region.opener in self._grammar.foreign or not isinstance(body, JsonReader):
+            return
+        begun = body.open_arguments()
+        if begun is None or (self._out.calls and not self._parallel):
+            return
+        written, arguments = begun
+        name = self._tools.declares(written) if self._tools else written
+        if name is None:
+            return
+        region.stream = ArgumentStream(self._tools.schema(name))
+        self._out.start(name)
+        self._out.arguments(region.stream.feed(arguments))
+
+    def _complete(self, region: Region, body: Body) -> None:
+        """The body has ended: its calls go out, or wait, or all of it is text."""
+        self._region = self._body = None
+        calls = body.reading.calls
+        if self._tentative is not None:
+            if calls and len(calls) == len(body.reading.items) and self._may_wait(region, calls):
+                self._tentative.raw.extend(region.raw)
+                self._tentative.calls.extend(calls)
+                self._mode = self._tentatively
+            else:
+                self._as_text("".join(region.raw))
+            return
+        self._mode = self._text
+        if not calls or (region.opener in self._grammar.foreign and not self._all_valid(calls)):
+            self._unreadable(region, "What looked like a call could not be read as one.")
+            return
+        if body.reading.dropped:
+            self._out.problem("dropped_text", "Text between a call and its closer was dropped.", body.reading.dropped)
+        stream = region.stream
+        for item in body.reading.items:
+            if self.done:
+                break
+            if isinstance(item, Leftover):
+                self._out.problem("unreadable", "A part of a call could not be read.", item.text)
+                self._show(item.text)
+            elif stream is not None:
+                self._end_stream(stream, item)
+                stream = None
+            else:
+                self._send(item)
+        self._code.line_start = False
+
+    def _unreadable(self, region: Region, message: str) -> None:
+        raw = "".join(region.raw)
+        self._out.problem("unreadable", message, raw)
+        if region.stream is not None:
+            self._fail("A tool call whose arguments had begun to flow could not be read to its end.")
+        else:
+            self._show(raw)
+
+    def _send(self, raw: RawCall) -> None:
+        if self._out.calls and not self._parallel:
+            self._out.problem("extra_call", "Only one call was allowed; the others were dropped.", raw.name)
+            return
+        self._out.call(self._tools.resolve(raw, self._out.calls))
+        if not self._parallel:
+            self._mode = self._over
+
+    def _end_stream(self, stream: ArgumentStream, raw: RawCall) -> None:
+        call = self._tools.resolve(raw, self._out.calls)
+        if not self._out.finish_call(call, stream.sent):
+            self._fail("The end of a tool call did not fit the arguments that had already gone out.")
+        elif not self._parallel:
+            self._mode = self._over
+
+    def _may_wait(self, region: Region, calls: list[RawCall]) -> bool:
+        """A call without a tag must name a declared tool and have arguments; one in code must validate as well."""
+        if region.bare:
+            return all(call.explicit and self._tools.declares(call.name) for call in calls)
+        return self._all_valid(calls)
+
+    def _all_valid(self, calls: list[RawCall]) -> bool:
+        return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)
+
+    def _as_text(self, raw: str) -> None:
+        """``raw``, and what was held back in front of it, is text after all."""
+        held = self._tentative
+        self._tentative = None
+        self._mode = self._text
+        if held is not None:
+            self._show("".join(held.raw))
+            if held.rule == "fence" and held.closed:
+                self._code.fence = ""
+        self._show(raw)
+
+    def _reread(self, region: Region, rest: str, shown: int) -> Step:
+        """The first ``shown`` characters of ``region`` are text; what follows is read again."""
+        raw = "".join(region.raw)
+        self._region = self._body = None
+        if region.stream is not None:
+            self._fail("A tool call whose arguments had begun to flow was never completed.")
+            return 0, True
+        self._recoveries += 1
+        if self._recoveries > _MOST_RECOVERIES:
+            shown = len(raw)
+        self._as_text(raw[:shown])
+        self._pending = raw[shown:] + rest
+        return 0, True
+
+    def _incomplete(self, region: Region, body: Body) -> Step:
+        """The reply has ended inside a call."""
+        raw = "".join(region.raw)
+        if self._cut:
+            self._region = self._body = None
+            self._mode = self._text
+            for call in body.reading.calls:
+                self._send(call)
+            self._out.problem("cut", "The reply ended inside a call.", raw)
+            return len(self._pending), False
+        start = 0 if region.form.kept else len(region.opener)
+        closers = Marks(region.form.closers)
+        at = start
+        for _ in range(_MOST_CLOSERS):
+            found = closers.find(raw, at)
+            if found is None or region.bare:
+                break
+            again = read_again(region.form, raw[start : found.end], self._grammar.openers)
+            if again is not None:
+                ended = Region(region.opener, region.form, [raw[: found.end]], stream=region.stream)
+                self._complete(ended, again)
+                self._pending = raw[found.end :]
+                return 0, True
+            at = found.end
+        self._out.problem("unreadable", "A call was opened and never completed.", raw)
+        first = self._grammar.ends.find(raw, max(start, 1))
+        shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
+        return self._reread(region, "", shown)
+
+    # ---- mode: tentative, and calls without a tag
+
+    def _maybe_bare(self, text: str, at: int, final: bool) -> Step:
+        """A brace at the start of a line: JSON of a declared tool is a call if it is all, or if a closer follows."""
+        head = self._out.empty
+        bare: bool | None = False
+        if self._code.line_start and self._code.outside and (head or text[at] == "{"):
+            bare = begins_bare(self._tools, text, at, final=final)
+        if bare is None:
+            return at, False
+        if not bare:
+            self._show(text[at])
+            return at + 1, True
+        self._tentative = Tentative("whole", [], orphan=not head)
+        return self._open_bare(at, ())
+
+    def _open_bare(self, at: int, closers: tuple[str, ...]) -> Step:
+        self._region = Region("", Form("", (JSON,), closers), bare=True)
+        self._mode = self._choose
+        return at, True
+
+    def _tentatively(self, text: str, at: int, final: bool) -> Step:
+        """Behind tentative calls: white space and terminators decide nothing; the end of the reply, or text, does."""
+        held = self._tentative
+        assert held is not None  # noqa: S101 (the mode says so)
+        if held.rule == "inline":
+            return self._inline_ends(held, text, at, final)
+        here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        while mark := self._grammar.terminator_marks.at(text, here):
+            here = _SPACE.match(text, here + len(mark)).end()  # type: ignore[union-attr]
+        held.raw.append(text[at:here])
+        if here == len(text):
+            if not final:
+                return here, False
+            if held.orphan:
+                self._as_text("")
+            else:
+                self._accept(held)
+            return here, True
+        if held.rule == "fence" and not held.closed and text.startswith(self._code.fence, here):
+            held.closed = True
+            held.raw.append(self._code.fence)
+            return here + len(self._code.fence), True
+        closers, openers = self._grammar.closers, self._grammar.openers
+        if held.rule == "whole" and (mark := closers.at(text, here)):
+            self._accept(held)
+            return here + len(mark), True
+        if held.rule == "fence" and not held.closed and (mark := openers.at(text, here)):
+            return self._open(mark, here)
+        undecided = (closers, openers, self._grammar.terminator_marks, Marks((self._code.fence or "`",)))
+        if not final and any(marks.may_start(text, here) for marks in undecided):
+            return here, False
+        self._as_text("")
+        return here, True
+
+    def _inline_ends(self, held: Tentative, text: str, at: int, final: bool) -> Step:
+        """A call in inline code is text; if the code never closes on its line, it was no code."""
+        line = text.find("\n", at)
+        for run in TICKS.finditer(text, at, line if line >= 0 else len(text)):
+            if run.end() == len(text) and not final:
+                return at, False
+            if run[0] == "`" * self._code.inline:
+                self._as_text("")
+                return at, True
+        if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
+            self._code.inline = 0
+            self._accept(held)
+            return at, True
+        return at, False
+
+    def _accept(self, held: Tentative) -> None:
+        self._tentative = None
+        self._code.fence = ""
+        self._mode = self._text
+        for call in held.calls:
+            if not self.done:
+                self._send(call)
