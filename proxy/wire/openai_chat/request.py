@@ -1,0 +1,151 @@
+"""A Chat Completions request body to a ``Request``.
+
+Lenient about the past, strict about the present: whatever a client replays as history is read somehow, for one odd
+message must not make every later request of a conversation fail; what the caller wrote for this very request and can
+mend (no messages, a tool without a name, a choice of a tool that is not there) is a 400 that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from proxy.core.errors import ClientError
+from proxy.core.model import Json, Message, Request, Role, TextPart, ToolCall, ToolResult
+from proxy.wire import jsonio
+from proxy.wire.chat_content import read_content, read_reasoning
+from proxy.wire.openai_chat.tools import read_offer
+
+ROLES: Mapping[Json, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+READ_FIELDS = frozenset(
+    {
+        "messages",
+        "model",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "stream",
+        "stream_options",
+        "response_format",
+    }
+)
+"""Top-level fields with a place of their own in ``Request``; every other one goes into ``extra`` as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A decoded request. ``raw`` is the body as it came, for a backend that takes it unchanged.
+
+    ``legacy_functions``: the client sent ``functions`` and wants ``function_call`` back, which has room for one call.
+    ``dropped_tools``: the types of hosted tools that were left out.
+    """
+
+    request: Request
+    raw: Mapping[str, Json]
+    legacy_functions: bool = False
+    dropped_tools: tuple[str, ...] = ()
+
+    @property
+    def custom_tools(self) -> frozenset[str]:
+        """The names whose calls are answered in the shape of custom tool calls."""
+        return frozenset(tool.name for tool in self.request.tools if tool.custom)
+
+
+def decode_request(body: bytes) -> ChatRequest:
+    """Read a request body. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
+    try:
+        raw = jsonio.loads(body)
+        if not isinstance(raw, dict):
+            raise ClientError("The request body must be a JSON object.")
+        return _decode(raw)
+    except (ValueError, RecursionError) as error:
+        raise ClientError(f"The request body is not valid JSON: {error}.", code="invalid_json") from None
+
+
+def _decode(raw: dict[str, Json]) -> ChatRequest:
+    messages = raw.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise ClientError("`messages` must be a list with at least one message.", param="messages")
+    offer = read_offer(raw)
+    options = raw.get("stream_options")
+    response_format = _typed(raw, "response_format", dict, "an object")
+    if response_format == {"type": "text"}:
+        response_format = None  # the default, spelled out
+    request = Request(
+        messages=tuple(_read_message(message, index) for index, message in enumerate(messages)),
+        model=_typed(raw, "model", str, "a string") or None,
+        tools=offer.tools,
+        tool_choice=offer.choice,
+        parallel=raw.get("parallel_tool_calls") is not False and not offer.legacy,
+        stream=bool(_typed(raw, "stream", bool, "true or false")),
+        include_usage=isinstance(options, dict) and options.get("include_usage") is True,
+        response_format=response_format,
+        extra={key: value for key, value in raw.items() if key not in READ_FIELDS},
+    )
+    return ChatRequest(request, raw, offer.legacy, offer.dropped)
+
+
+def _typed(raw: Mapping[str, Json], field: str, kind: type, wanted: str) -> Json:
+    value = raw.get(field)
+    if value is not None and not isinstance(value, kind):
+        raise ClientError(f"`{field}` must be {wanted}.", param=field)
+    return value
+
+
+def _read_message(raw: Json, index: int) -> Message:
+    if not isinstance(raw, dict):
+        raise ClientError(f"`messages[{index}]` must be an object.", param=f"messages[{index}]")
+    calls = tuple(_read_calls(raw))
+    named = raw.get("role")
+    role = ROLES.get(named if isinstance(named, str) else None, "assistant" if calls else "user")
+    content = read_content(raw.get("content"))
+    name = _text(raw.get("name")) or None
+    if role == "tool":
+        failed = raw.get("is_error") is True
+        return Message(role, results=(ToolResult(_text(raw.get("tool_call_id")), content.parts, name, failed),))
+    if role != "assistant":
+        return Message(role, content.parts, name=name)
+    refusal = _text(raw.get("refusal"))
+    parts = content.parts or ((TextPart(refusal),) if refusal else ())
+    return Message(role, parts, calls, reasoning=read_reasoning(raw) or content.reasoning or None, name=name)
+
+
+def _read_calls(raw: Mapping[str, Json]) -> Iterable[ToolCall]:
+    entries = raw.get("tool_calls")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield _read_call(entry)
+    legacy = raw.get("function_call")
+    if isinstance(legacy, dict) and not entries:
+        yield _read_call(legacy)
+
+
+def _read_call(entry: Mapping[str, Json]) -> ToolCall:
+    custom = entry.get("custom")
+    if isinstance(custom, dict):
+        arguments = jsonio.dumps({"input": _text(custom.get("input"))}).decode()
+        return ToolCall(_text(entry.get("id")), _text(custom.get("name")), arguments, custom=True)
+    function = entry.get("function")
+    body = function if isinstance(function, dict) else entry
+    return ToolCall(_text(entry.get("id")), _text(body.get("name")), _read_arguments(body.get("arguments")))
+
+
+def _read_arguments(raw: Json) -> str:
+    """The arguments as JSON text. Other providers' clients replay them as an object, as null or as blank text."""
+    if isinstance(raw, str):
+        return raw if raw.strip() else "{}"
+    return "{}" if raw is None else jsonio.dumps(raw).decode()
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,123 @@
+"""The tools of a Chat Completions request and what the client allows to be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from proxy.core.errors import ClientError
+from proxy.core.model import AUTO, Json, Tool, ToolChoice
+
+NAMES_SHOWN = 20
+"""Tool names that an error message lists before it breaks off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a request offers. ``legacy``: it came as ``functions``. ``dropped``: types of hosted tools left out."""
+
+    tools: tuple[Tool, ...] = ()
+    choice: ToolChoice = AUTO
+    legacy: bool = False
+    dropped: tuple[str, ...] = ()
+
+
+def read_offer(body: Mapping[str, Json]) -> Offer:
+    """Read ``tools`` and ``tool_choice``, or else the older ``functions`` and ``function_call``.
+
+    Of two tools with one name the later counts, as in a client's own table of handlers. Tool types that only OpenAI's
+    servers can run (``web_search`` …) are left out and reported: agents offer them always and do without.
+    Raises ``ClientError``.
+    """
+    legacy = not body.get("tools") and bool(body.get("functions"))
+    field, choice_field = ("functions", "function_call") if legacy else ("tools", "tool_choice")
+    raw = body.get(field)
+    if raw is None:
+        raw = []
+    if not isinstance(raw, list):
+        raise ClientError(f"`{field}` must be a list.", param=field)
+    tools: dict[str, Tool] = {}
+    dropped: list[str] = []
+    for index, item in enumerate(raw):
+        param = f"{field}[{index}]"
+        if not isinstance(item, dict):
+            raise ClientError(f"`{param}` must be an object that describes a tool.", param=param)
+        if not legacy and _is_hosted(item):
+            dropped.append(str(item["type"]))
+            continue
+        try:
+            tool = Tool.of(item)
+        except ValueError:
+            raise ClientError(f"`{param}` has no name: give the tool a `name`, a string.", param=param) from None
+        tools[tool.name] = tool
+    choice = _read_choice(body.get(choice_field), choice_field)
+    _check_choice(choice, tools, choice_field)
+    return Offer(tuple(tools.values()), choice, legacy, tuple(dict.fromkeys(dropped)))
+
+
+def _is_hosted(item: Mapping[str, Json]) -> bool:
+    """A type of its own, and nothing that a model could call by name and schema."""
+    return item.get("type") not in (None, "function", "custom") and not any(
+        isinstance(item.get(key), dict) for key in ("function", "parameters", "input_schema")
+    )
+
+
+def _read_choice(raw: Json, field: str) -> ToolChoice:
+    match raw:
+        case None | "auto":
+            return AUTO
+        case "none":
+            return ToolChoice("none")
+        case "required" | "any":
+            return ToolChoice("required")
+        case {"type": "auto" | "none" | "required" | "any" as mode}:
+            return _read_choice(mode, field)
+        case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed), **rest}}:
+            return _allowed(allowed, rest.get("mode"), field)
+        case {"type": "allowed_tools", "tools": list(allowed), **rest}:
+            return _allowed(allowed, rest.get("mode"), field)
+        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+            return ToolChoice("named", name)
+        case {"type": str(kind)} if kind not in ("function", "custom", "tool", "allowed_tools"):
+            raise ClientError(
+                f"`{field}` asks for the hosted tool type {kind!r}, which this server cannot run. "
+                "Offer a function tool, or choose 'auto'.",
+                param=field,
+            )
+    raise ClientError(
+        f"`{field}` must be 'auto', 'none', 'required' or an object that names a tool, such as "
+        '{"type": "function", "function": {"name": "get_weather"}}.',
+        param=field,
+    )
+
+
+def _allowed(items: list[Json], mode: Json, field: str) -> ToolChoice:
+    names: list[str] = []
+    for item in items:
+        match item:
+            case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+                names.append(name)
+            case {"type": str(kind)} if kind not in ("function", "custom"):
+                pass  # a hosted tool: it is not offered either
+            case _:
+                raise ClientError(f"`{field}` has an allowed tool without a name.", param=field)
+    return ToolChoice("required" if mode in ("required", "any") else "auto", allowed=frozenset(names))
+
+
+def _check_choice(choice: ToolChoice, tools: Mapping[str, Tool], field: str) -> None:
+    wanted = set(choice.allowed or ()) | ({choice.name} if choice.name is not None else set())
+    unknown = sorted(wanted - tools.keys())
+    if unknown:
+        known = f"offers only {_list(tools)}" if tools else "offers no tools"
+        raise ClientError(f"`{field}` names {_list(unknown)}, but the request {known}.", param=field)
+    if choice.forced and not (tools if choice.allowed is None else choice.allowed):
+        raise ClientError(
+            f"`{field}` demands a call, but the request offers no tool that could be called.",
+            param=field,
+        )
+
+
+def _list(names: Iterable[str]) -> str:
+    shown = [repr(name) for name in names]
+    more = len(shown) - NAMES_SHOWN
+    return ", ".join(shown[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
