@@ -19,7 +19,9 @@ from proxy.core.regions import Region, Tentative, read_again
 from proxy.core.scanner import Marks
 
 _SPACE = re.compile(r"\s*")
-_MOST_RECOVERIES = 32  # times that a broken call is read again as text, so that a hostile reply costs a bounded number
+_LONGEST_START = 1_024  # characters by which a kind of body is told
+_REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
+_REREAD_FREE = 100_000
 _MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
 _LONGEST_CODE_LINE = 2_000
 
@@ -37,7 +39,7 @@ class CallModes(Machine):
         new_id: Callable[[], str],
     ) -> None:
         self._stream_after = stream_after
-        self._recoveries = 0
+        self._reread_length = 0
         self._body: Body | None = None
         super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
 
@@ -58,23 +60,27 @@ class CallModes(Machine):
         """Which kind of body begins here?"""
         region = self._region
         assert region is not None  # noqa: S101 (a call was opened)
-        rest = text[at:]
+        here = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        region.use(text[at:here])
+        start = text[here : here + _LONGEST_START]
         for spec in region.form.bodies:
             reader = reader_for(spec)
-            fits = reader.fits(spec, rest, final=final)
+            fits = reader.fits(spec, start, final=final or len(start) == _LONGEST_START)
             if fits is None:
-                return at, False
+                return here, False
             if fits:
                 self._body = reader(spec, Marks(region.form.closers), self._grammar.openers)
                 self._mode = self._in_body
-                return at, True
+                return here, True
         self._region = None
-        if final and self._cut and not rest.strip():
+        if final and self._cut and not start:
             self._out.problem("cut", "The reply ended inside a call.", region.opener)
-            return len(text), False
-        kept = region.opener if region.form.kept else ""
-        self._as_text(region.opener)
-        return at + len(kept), True
+            return here, False
+        if region.form.kept:
+            self._as_text(region.opener)
+            return here + len(region.opener), True
+        self._as_text("".join(region.raw))
+        return here, True
 
     def _in_body(self, text: str, at: int, final: bool) -> Step:
         region, body = self._region, self._body
@@ -196,8 +202,8 @@ class CallModes(Machine):
         if region.stream is not None:
             self._fail("A tool call whose arguments had begun to flow was never completed.")
             return 0, True
-        self._recoveries += 1
-        if self._recoveries > _MOST_RECOVERIES:
+        self._reread_length += len(raw) - shown
+        if self._reread_length > _REREAD_FREE + _REREAD_RATIO * self._total:
             shown = len(raw)
         self._as_text(raw[:shown])
         self._pending = raw[shown:] + rest

@@ -34,6 +34,7 @@ class Machine(ABC):
         self._pending = ""
         self._waiting: list[str] = []
         self._waiting_size = 0
+        self._total = 0  # characters that have come
         self._closing: str | None = None  # the finish reason, once it is known
         self._failure: str | None = None  # why the reply cannot be completed honestly
         self._begin()
@@ -50,6 +51,7 @@ class Machine(ABC):
 
         All looks together are so linear in the text, whatever a mode has to wait for.
         """
+        self._total += len(text)
         self._waiting.append(text)
         self._waiting_size += len(text)
         if self._waiting_size >= len(self._pending) or len(self._pending) < _LONG_PENDING:

@@ -34,6 +34,8 @@ class Output:
         self.reasoning: list[str] = []
         self._new_id = new_id
         self._events: list[Event] = []
+        self._joining: list[str] = []  # text or reasoning that will be one delta
+        self._delta: type[TextDelta] | type[ReasoningDelta] = TextDelta
         self._visible = Visible()
         self._reasoned = Visible()
 
@@ -49,23 +51,31 @@ class Output:
 
     def take(self) -> list[Event]:
         """Hand over the events since the last time, neighbouring deltas joined."""
+        self._join()
         events, self._events = self._events, []
         self.taken = self.taken or bool(events)
         return events
 
     def event(self, event: Event) -> None:
         """Add an event as it is."""
+        self._join()
         self._events.append(event)
+
+    def _join(self) -> None:
+        if self._joining:
+            self._events.append(self._delta("".join(self._joining)))
+            self._joining.clear()
+
+    def _add(self, delta: type[TextDelta] | type[ReasoningDelta], text: str) -> None:
+        if text:
+            if delta is not self._delta:
+                self._join()
+                self._delta = delta
+            self._joining.append(text)
 
     def text(self, text: str) -> None:
         """``text`` is part of the answer."""
-        out = self._visible.take(text)
-        if out:
-            last = self._events[-1] if self._events else None
-            if isinstance(last, TextDelta):
-                self._events[-1] = TextDelta(last.text + out)
-            else:
-                self._events.append(TextDelta(out))
+        self._add(TextDelta, self._visible.take(text))
 
     def terminator(self, mark: str) -> None:
         """``mark`` ends the reply; it is part of the answer only if more of it follows."""
@@ -74,16 +84,15 @@ class Output:
     def reason(self, text: str) -> None:
         """``text`` is reasoning."""
         self.reasoning.append(text)
-        out = self._reasoned.take(text)
-        if out:
-            self._events.append(ReasoningDelta(out))
+        self._add(ReasoningDelta, self._reasoned.take(text))
 
     def problem(self, kind: ProblemKind, message: str, detail: str = "") -> None:
         """Note a finding about text; ``detail`` is shortened."""
-        self._events.append(Problem(kind, message, None, shorten(detail)))
+        self.event(Problem(kind, message, None, shorten(detail)))
 
     def call(self, call: Resolved) -> None:
         """Send a whole call. ``call`` was resolved for the index ``self.calls``."""
+        self._join()
         self._events.extend(call.problems)
         self.start(call.name)
         self.arguments(call.arguments)
@@ -91,6 +100,7 @@ class Output:
 
     def start(self, name: str) -> None:
         """Send the beginning of a call."""
+        self._join()
         self._events.append(ToolCallStart(self.calls, self._new_id(), name))
 
     def arguments(self, text: str) -> None:
