@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from proxy.core.events import Event, Problem, ToolArgumentsDelta, ToolCallEnd, ToolCallStart
 from proxy.core.model import Json
@@ -24,7 +25,7 @@ _HALF_TOKEN = re.compile(r"[\w.+\\-]{0,6}")
 class _Call:
     """A call as far as it came. ``given_id`` is the backend's, ``index`` ours once the call has been announced."""
 
-    waits: bool = False
+    state: Literal["new", "open", "waiting", "over"] = "new"
     given_id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
@@ -63,16 +64,18 @@ class NativeCalls:
         """After ``close()``: the reply ended inside the arguments of a call."""
         return self._cut
 
-    def feed(self, entries: Iterable[Json]) -> list[Event]:
-        """Read the entries of ``tool_calls`` in a delta or a message."""
+    def feed(self, entries: Iterable[Json], *, whole: bool = False) -> list[Event]:
+        """Read the entries of ``tool_calls`` in a delta, or (``whole``: each is a call) in a message."""
         out: list[Event] = []
         for entry in entries:
             if isinstance(entry, dict):
-                self._read(entry, out)
+                self._read(entry, out, whole)
         return out
 
     def around(self, event: Event) -> list[Event]:
         """Another event of the reply, in its place among the calls."""
+        if self._open is None and not self._waiting:
+            return [event]
         out: list[Event] = []
         if self._make_way(out):
             out.append(event)
@@ -85,7 +88,6 @@ class NativeCalls:
         out: list[Event] = []
         if self._open is not None:
             self._end(self._open, out)
-            self._open = None
         for item in self._waiting:
             if isinstance(item, _Call):
                 self._flow(item, out)
@@ -95,7 +97,7 @@ class NativeCalls:
         self._waiting.clear()
         return out
 
-    def _read(self, entry: Mapping[str, Json], out: list[Event]) -> None:
+    def _read(self, entry: Mapping[str, Json], out: list[Event], whole: bool) -> None:
         place, given_id, function = entry.get("index"), entry.get("id"), entry.get("function")
         body = function if isinstance(function, dict) else entry
         name, arguments = body.get("name"), body.get("arguments")
@@ -105,25 +107,25 @@ class NativeCalls:
             place if isinstance(place, int) else None,
             given_id if isinstance(given_id, str) else "",
             name if isinstance(name, str) else "",
+            whole,
         )
         if arguments:
             call.pieces.append(arguments)
-        if call is not self._open and not call.waits:
-            if self._make_way(out):
-                self._open = call
-            else:
-                call.waits = True
-                self._waiting.append(call)
-        if call is self._open:
+        if call.state == "new" and self._make_way(out):
+            call.state, self._open = "open", call
+        elif call.state == "new":
+            call.state = "waiting"
+            self._waiting.append(call)
+        if call.state == "open":
             self._flow(call, out)
 
-    def _find(self, place: int | None, given_id: str, name: str) -> _Call:
+    def _find(self, place: int | None, given_id: str, name: str, whole: bool) -> _Call:
         """The call that a fragment belongs to: a known one, or a new one."""
         call = self._by_id.get((place, given_id)) if given_id else self._by_place.get(place)
         latest = self._by_place.get(place)
         if given_id and call is None and latest is not None and not latest.given_id and not name:
             call = latest  # its id came late
-        if call is None or (name and not given_id and call.is_complete()):
+        if call is None or whole or (name and not given_id and call.is_complete()):
             call = self._by_place[place] = _Call()
         if given_id:
             call.given_id = given_id
@@ -139,7 +141,6 @@ class NativeCalls:
             if not self._open.is_complete():
                 return False
             self._end(self._open, out)
-            self._open = None
         return True
 
     def _flow(self, call: _Call, out: list[Event]) -> None:
@@ -158,6 +159,7 @@ class NativeCalls:
         call.sent = len(call.pieces)
 
     def _end(self, call: _Call, out: list[Event]) -> None:
+        call.state, self._open = "over", None
         arguments = call.arguments
         if call.index is None:
             out.append(Problem("unreadable", "The backend sent a tool call without a name.", detail=arguments[:200]))

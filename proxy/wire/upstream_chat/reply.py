@@ -90,15 +90,17 @@ class ChunkDecoder:
         if choice is None:
             return []
         said = choice.get(member)
-        events = self._say(said) if isinstance(said, dict) else []
+        events = self._say(said, whole=member == "message") if isinstance(said, dict) else []
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._finish = _finish(reason)
         return events
 
-    def _say(self, said: Mapping[str, Json]) -> list[Event]:
-        events: list[Event] = []
+    def _say(self, said: Mapping[str, Json], *, whole: bool) -> list[Event]:
         content = said.get("content")
+        if len(said) == 1 and isinstance(content, str):  # a token of text, as most deltas are
+            return self._calls.around(TextDelta(content)) if content else []
+        events: list[Event] = []
         reasoning = read_reasoning(said)
         if content and not isinstance(content, str):
             parts = read_content(content)
@@ -112,9 +114,9 @@ class ChunkDecoder:
             events += self._calls.around(Refusal(refusal))
         entries, legacy = said.get("tool_calls"), said.get("function_call")
         if isinstance(entries, list) and entries:
-            events += self._calls.feed(entries)
+            events += self._calls.feed(entries, whole=whole)
         elif isinstance(legacy, dict):
-            events += self._calls.feed([legacy])
+            events += self._calls.feed([legacy], whole=whole)
         extra = {
             key: value for key, value in said.items() if key not in READ_FIELDS and value not in (None, "", [], {})
         }

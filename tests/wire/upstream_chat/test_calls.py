@@ -32,12 +32,11 @@ def calls(taken: tuple[str, ...] = ()) -> NativeCalls:
 
 
 def read(*fragments: Json) -> list[Event]:
-    """Each fragment in a delta of its own."""
+    """Each fragment in a delta of its own; all of them in one delta must give the same calls."""
     native = calls()
-    events = [event for fragment in fragments for event in native.feed([fragment])]
-    assert collect([*events, *native.close()]).calls == collect(read_at_once(*fragments)).calls
-    native = calls()
-    return [event for fragment in fragments for event in native.feed([fragment])] + native.close()
+    events = [event for fragment in fragments for event in native.feed([fragment])] + native.close()
+    assert collect(events).calls == collect(read_at_once(*fragments)).calls
+    return events
 
 
 def read_at_once(*fragments: Json) -> list[Event]:
@@ -162,6 +161,26 @@ def test_a_whole_call_ends_when_something_else_begins() -> None:
     assert native.around(TextDelta("so")) == [TextDelta("so")]
 
 
+def test_a_call_that_is_over_does_not_begin_again() -> None:
+    native = calls()
+    native.feed([entry("level", ELBE, index=0, call_id="a")])
+    native.around(TextDelta("and"))
+    assert native.feed([entry("level", "", index=0, call_id="a"), entry(None, " ", index=0)]) == []
+    assert native.close() == []
+
+
+def test_each_entry_of_a_message_is_a_call() -> None:
+    native = calls()
+    entries = [entry("level"), entry("level"), entry("level", ELBE, call_id="a"), entry("level", ODER, call_id="a")]
+    events = native.feed(entries, whole=True) + native.close()
+    assert [(call.id, call.arguments) for call in collect(events).calls] == [
+        ("new_1", "{}"),
+        ("new_2", "{}"),
+        ("a", ELBE),
+        ("new_3", ODER),
+    ]
+
+
 def test_text_never_comes_inside_a_call() -> None:
     native = calls()
     native.feed([entry("level", ELBE[:5], index=0, call_id="a")])
@@ -180,6 +199,19 @@ def test_a_call_that_breaks_off_is_never_ended(length: int) -> None:
     events = native.feed([entry("level", ELBE, index=0), entry("level", WHOLE[:length], index=1)]) + native.close()
     assert native.cut
     assert [call.arguments for call in collect(events).calls] == [ELBE]
+
+
+def test_a_brace_at_the_end_need_not_be_the_last() -> None:
+    native = calls()
+    native.feed([entry("level", '{"at": {}', index=0, call_id="a")])
+    assert native.around(TextDelta("um")) == []
+    native.feed([entry(None, "}", index=0)])
+    assert native.close() == [ToolCallEnd(0), TextDelta("um")]
+
+
+def test_nesting_without_end_is_left_as_it_is() -> None:
+    [start, *_, end] = read_at_once(entry("level", "[" * 100_000, call_id="a"))
+    assert (start, end) == (ToolCallStart(0, "a", "level"), ToolCallEnd(0))
 
 
 @pytest.mark.parametrize("arguments", [WHOLE, '{"a": it"s"}', "{'a': 1}", '{"a": "say "hi""}', '{"a": tru}', "[]", "5"])

@@ -275,6 +275,13 @@ def test_messages(choice: Json, reply: Reply) -> None:
     assert collect(decode_reply(body, new_id=numbered())) == reply
 
 
+def test_calls_without_an_id_get_one_of_their_own() -> None:
+    made = {"message": {"tool_calls": [{"function": {"name": "level"}}, {"function": {"name": "level"}}]}}
+    first, second = collect(decode_reply(json.dumps({"choices": [made]}).encode())).calls
+    assert first.id != second.id
+    assert first.id.startswith("call_")
+
+
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
