@@ -63,13 +63,26 @@ class ChatRequest:
 
 def decode_request(body: bytes) -> ChatRequest:
     """Read a request body. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
+    return decode_body(load_body(body))
+
+
+def load_body(body: bytes) -> dict[str, Json]:
+    """A request body as JSON, not yet looked at. Raises ``ClientError`` (400) when it is no JSON object."""
     try:
         raw = jsonio.loads(body)
-        if not isinstance(raw, dict):
-            raise ClientError("The request body must be a JSON object.")
+    except ValueError as error:
+        raise ClientError(f"The request body is not valid JSON: {error}.", code="invalid_json") from None
+    if not isinstance(raw, dict):
+        raise ClientError("The request body must be a JSON object.")
+    return raw
+
+
+def decode_body(raw: dict[str, Json]) -> ChatRequest:
+    """Read what ``load_body`` gave. Raises as ``decode_request`` does."""
+    try:
         return _decode(raw)
     except (ValueError, RecursionError) as error:
-        raise ClientError(f"The request body is not valid JSON: {error}.", code="invalid_json") from None
+        raise ClientError(f"The request body cannot be read: {error}.", code="invalid_json") from None
 
 
 def _decode(raw: dict[str, Json]) -> ChatRequest:
