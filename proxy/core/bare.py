@@ -7,10 +7,9 @@ import re
 from proxy.core.bodies.shapes import FIRST_KEYS
 from proxy.core.calls import ToolSet
 
-_BEGINS = re.compile(
-    r"""[{\[]\s*(?:\{\s*)?(?P<quote>["'])(?P<key>\w*)(?P=quote)\s*:\s*(?P<rest>["'][^"']*["']?|[^"'\s]?)"""
-)
-_SO_FAR = re.compile(r"""[{\[]\s*(?:\{\s*)?(?:["']\w{0,20}(?:["']\s*(?::\s*(?:["'][^"']{0,100})?)?)?)?""")
+_OPENING = re.compile(r"""[{\[]\s*(?:\{\s*)?(?P<quote>["'])?""")
+_KEY = re.compile(r"\w*")
+_VALUE = re.compile(r"""["']\s*:\s*(?P<quote>["']?)(?P<name>[^"']{0,200})(?P<end>["']?)""")
 _NAME_KEYS = frozenset({"name", "tool_name", "function_name", "tool"})
 
 
@@ -21,12 +20,23 @@ def begins_bare(tools: ToolSet, text: str, at: int, *, final: bool) -> bool | No
     """
     if not tools:
         return False
-    if not final and _SO_FAR.fullmatch(text, at):
-        return None
-    found = _BEGINS.match(text, at)
-    if found is None or found["key"] not in FIRST_KEYS:
+    unknown = None if not final else False
+    opening = _OPENING.match(text, at)
+    if opening is None:
         return False
-    value = found["rest"]
-    if found["key"] in _NAME_KEYS and value[:1] in ("'", '"'):
-        return tools.declares(value[1:].rstrip("\"'")) is not None
+    if not opening["quote"]:
+        return unknown if opening.end() == len(text) else False
+    key = _KEY.match(text, opening.end())
+    assert key is not None  # noqa: S101 (it matches nothing as well)
+    if key.end() == len(text):
+        return unknown if any(name.startswith(key[0]) for name in FIRST_KEYS) else False
+    if key[0] not in FIRST_KEYS or text[key.end()] != opening["quote"]:
+        return False
+    value = _VALUE.match(text, key.end())
+    if value is None:
+        return unknown if not text[key.end() + 1 :].strip() else False
+    if value.end() == len(text) and not value["end"]:
+        return unknown
+    if key[0] in _NAME_KEYS and value["quote"]:
+        return tools.declares(value["name"]) is not None
     return True

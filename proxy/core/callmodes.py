@@ -133,7 +133,7 @@ class CallModes(Machine):
                 self._as_text("".join(region.raw))
             return
         self._mode = self._text
-        if not calls or (region.opener in self._grammar.foreign and not self._all_valid(calls)):
+        if not calls or not self._believable(region, calls):
             self._unreadable(region, "What looked like a call could not be read as one.")
             return
         if body.reading.dropped:
@@ -180,6 +180,12 @@ class CallModes(Machine):
         if region.bare:
             return all(call.explicit and self._tools.declares(call.name) for call in calls)
         return self._all_valid(calls)
+
+    def _believable(self, region: Region, calls: list[RawCall]) -> bool:
+        """A call in the way of another family must be valid; one that is but a name must be declared."""
+        if region.opener in self._grammar.foreign:
+            return self._all_valid(calls)
+        return not self._tools or all(not call.loose or self._tools.declares(call.name) for call in calls)
 
     def _all_valid(self, calls: list[RawCall]) -> bool:
         return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)

@@ -36,10 +36,10 @@ class Marks:
     def find(self, text: str, at: int = 0, *, final: bool = True) -> Found | None:
         """The first mark from ``at`` on, None if there is none.
 
-        Unless ``final``, a mark at the very end that may still become a longer one is not found yet.
+        Unless ``final``, a mark that may still become a longer one with what comes next is not found yet.
         """
         found = self._pattern.search(text, at)
-        if found is None or (not final and found.end() == len(text) and found[0] in self._prefixes):
+        if found is None or (not final and found[0] in self._prefixes and self.may_start(text, found.start())):
             return None
         return Found(found.start(), found.end(), found[0])
 
@@ -50,7 +50,7 @@ class Marks:
 
     def may_start(self, text: str, at: int) -> bool:
         """Whether ``text`` from ``at`` to its end is the beginning of a mark, and not yet a whole one."""
-        return text[at:] in self._prefixes
+        return len(text) - at < self._longest and text[at:] in self._prefixes
 
     def hold(self, text: str, at: int = 0) -> int:
         """The index from which the end of ``text`` may still become a mark; ``len(text)`` when it cannot."""

@@ -21,12 +21,14 @@ class RawCall:
     """A call as the model wrote it: the name unmatched, the arguments as the text of a JSON object or as raw values.
 
     ``repairs`` are sentences, one for each kind of repair that was needed. ``explicit``: the model wrote arguments.
+    ``loose``: nothing but the name makes it a call, so it must be a declared one.
     """
 
     name: str
     arguments: str | tuple[Value, ...]
     repairs: tuple[str, ...] = ()
     explicit: bool = True
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,372 @@
+"""The reader against the protocol: one row a behaviour, each read whole and in pieces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from proxy.core.collect import collect
+from proxy.core.events import Finish, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallEnd, ToolCallStart
+from proxy.core.parser import Parser, parse
+from tests.support.reading import events_of, read, read_every_way, tool
+
+WEATHER = tool("get_weather", "city", city="string", days="integer")
+CLOCK = tool("get_time")
+WRITE = tool("write_file", "path", "content", path="string", content="string")
+SHELL = tool("run", "command", command="string")
+FLAGS = tool("set_flags", on="boolean", tags="array", note={"type": ["string", "null"]})
+TOOLS = (WEATHER, CLOCK, WRITE, SHELL, FLAGS)
+
+OSLO = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+NOON = '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'
+OSLO_CALL = ("get_weather", {"city": "Oslo"})
+NOON_CALL: tuple[str, dict[str, Any]] = ("get_time", {})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A reply and what it means. ``content`` and ``reasoning`` are ``""`` for none."""
+
+    name: str
+    text: str
+    calls: tuple[tuple[str, Any], ...] = ()
+    content: str = ""
+    reasoning: str = ""
+    finish: str | None = None
+    given: str | None = "stop"
+    problems: frozenset[str] = frozenset()
+    how: dict[str, Any] = field(default_factory=dict)
+
+
+ROWS = (
+    # a call and its surroundings
+    Row("plain text", "It is noon.", content="It is noon."),
+    Row("empty", ""),
+    Row("one call", OSLO, (OSLO_CALL,)),
+    Row("text before a call", f"Let me look.\n{NOON}", (NOON_CALL,), "Let me look."),
+    Row("text on both sides", f"A.\n{NOON}\nB.", (NOON_CALL,), "A.\n\nB."),
+    Row("two calls", f"{OSLO}\n{NOON}", (OSLO_CALL, NOON_CALL)),
+    Row("equal calls are all meant", NOON * 3, (NOON_CALL,) * 3),
+    Row("a comparison is text", "if a < b and c <d> e", content="if a < b and c <d> e"),
+    Row("half a tag at the end", "the operator <tool", content="the operator <tool"),
+    Row("misspelt tag", '<toolcall> {"name":"get_time","arguments":{}} </toolcall>', (NOON_CALL,)),
+    # where a call ends
+    Row("no closer, complete", OSLO.removesuffix("</tool_call>"), (OSLO_CALL,)),
+    Row("next opener closes", OSLO.removesuffix("</tool_call>") + "\n" + NOON, (OSLO_CALL, NOON_CALL)),
+    Row(
+        "closer inside a string",
+        '<tool_call>{"name": "run", "arguments": {"command": "grep \'</tool_call>\' x | cat"}}</tool_call>',
+        (("run", {"command": "grep '</tool_call>' x | cat"}),),
+    ),
+    Row(
+        "opener and think inside a string",
+        '<tool_call>{"name": "run", "arguments": {"command": "<think>a</think><tool_call>"}}</tool_call>',
+        (("run", {"command": "<think>a</think><tool_call>"}),),
+    ),
+    Row(
+        "braces and terminators inside a string",
+        '<tool_call>{"name": "run", "arguments": {"command": "}]{ <|im_end|> \\" }"}}</tool_call><|im_end|>\n',
+        (("run", {"command": '}]{ <|im_end|> " }'}),),
+    ),
+    Row("one brace too many", OSLO.replace("}}<", "}}}<"), (OSLO_CALL,), problems=frozenset({"dropped_text"})),
+    Row("one brace too few", OSLO.replace("}}<", "}<"), (OSLO_CALL,), problems=frozenset({"repaired"})),
+    Row(
+        "words before the closer",
+        OSLO.replace("</", "\nThis asks for Oslo.</"),
+        (OSLO_CALL,),
+        problems=frozenset({"dropped_text"}),
+    ),
+    Row(
+        "words and no closer",
+        OSLO.removesuffix("</tool_call>") + "\nI asked.\n\nWait for it.",
+        (OSLO_CALL,),
+        "I asked.\n\nWait for it.",
+    ),
+    Row("stray closer", f"{NOON}</tool_call> Done.", (NOON_CALL,), "Done.", problems=frozenset({"dropped_markup"})),
+    Row(
+        "closer without an opener",
+        'Looking.\n\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        (OSLO_CALL,),
+        "Looking.",
+    ),
+    # replies that end too early
+    Row(
+        "stopped inside a call",
+        'Now.\n<tool_call>{"name": "run", "arguments": {"command": "rm -r',
+        (),
+        'Now.\n<tool_call>{"name": "run", "arguments": {"command": "rm -r',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "cut inside a call",
+        'Now.\n<tool_call>{"name": "run", "arguments": {"command": "rm -r',
+        (),
+        "Now.",
+        finish="length",
+        given="length",
+        problems=frozenset({"cut"}),
+    ),
+    Row("cut behind a call", OSLO, (OSLO_CALL,), finish="length", given="length"),
+    Row(
+        "second call cut",
+        OSLO + '<tool_call>{"name": "get_ti',
+        (OSLO_CALL,),
+        finish="length",
+        given="length",
+        problems=frozenset({"cut"}),
+    ),
+    Row("cut without a reason, in text", "It is", content="It is", finish="stop", given=None),
+    Row("cut without a reason, in a call", '<tool_call>{"name"', finish="length", given=None),
+    Row("filtered", "It is", content="It is", finish="content_filter", given="content_filter"),
+    # bodies that are not quite JSON
+    Row(
+        "raw line breaks",
+        '<tool_call>{"name": "run", "arguments": {"command": "a\nb\tc"}}</tool_call>',
+        (("run", {"command": "a\nb\tc"}),),
+        problems=frozenset({"repaired"}),
+    ),
+    Row(
+        "Python literals",
+        "<tool_call>{'name': 'set_flags', 'arguments': {'on': True, 'note': None, 'tags': ['a']}}</tool_call>",
+        (("set_flags", {"on": True, "note": None, "tags": ["a"]}),),
+        problems=frozenset({"repaired"}),
+    ),
+    Row(
+        "one broken call does not lose the other",
+        f'{NOON}\n<tool_call>{{"name": "get_weather", "arguments": {{"city":</tool_call>\n{OSLO}',
+        (NOON_CALL, OSLO_CALL),
+        '<tool_call>{"name": "get_weather", "arguments": {"city":</tool_call>',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "an unclosed string does not swallow the next call",
+        f'<tool_call>{{"name": "get_weather", "arguments": {{"city": "Rome}}}}</tool_call>\n{OSLO}',
+        (OSLO_CALL,),
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome}}</tool_call>',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "fence inside the tag",
+        '<tool_call>\n```json\n{"name": "get_time", "arguments": {}}\n```\n</tool_call>',
+        (NOON_CALL,),
+    ),
+    Row(
+        "list in a tag",
+        '<tool_call>[{"name": "get_time"}, {"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_call>',
+        (NOON_CALL, OSLO_CALL),
+    ),
+    Row(
+        "two objects in a tag",
+        '<tool_call>\n{"name": "get_time"}\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        (NOON_CALL, OSLO_CALL),
+    ),
+    Row(
+        "arguments that are a list",
+        '<tool_call>{"name": "get_weather", "arguments": ["Oslo"]}</tool_call>',
+        (),
+        '<tool_call>{"name": "get_weather", "arguments": ["Oslo"]}</tool_call>',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row("not even JSON", "<tool_call>hello</tool_call> there", (), "<tool_call>hello</tool_call> there"),
+    # names and types
+    Row(
+        "number as text", OSLO.replace('"Oslo"', '"Oslo", "days": "3"'), (("get_weather", {"city": "Oslo", "days": 3}),)
+    ),
+    Row("name by case", NOON.replace("get_time", "Get_Time"), (NOON_CALL,), problems=frozenset({"renamed"})),
+    Row(
+        "unknown name",
+        NOON.replace("get_time", "teleport"),
+        (("teleport", {}),),
+        problems=frozenset({"unknown_tool"}),
+    ),
+    Row(
+        "invalid arguments pass",
+        OSLO.replace('"Oslo"', '"Oslo", "days": "three"'),
+        (("get_weather", {"city": "Oslo", "days": "three"}),),
+        problems=frozenset({"invalid_arguments"}),
+    ),
+    # reasoning
+    Row("reasoning", "<think>Easy.</think>\n\nNoon.", content="Noon.", reasoning="Easy."),
+    Row("reasoning, then a call", f"<think>Ask.</think>{NOON}", (NOON_CALL,), reasoning="Ask."),
+    Row("unclosed reasoning", "<think>Hm, let me", reasoning="Hm, let me"),
+    Row(
+        "a draft in the reasoning is no call",
+        f"<think>Maybe {OSLO} fits.</think>It is noon.",
+        content="It is noon.",
+        reasoning=f"Maybe {OSLO} fits.",
+    ),
+    Row("a draft and the call", f"<think>Maybe {OSLO}</think>{NOON}", (NOON_CALL,), reasoning=f"Maybe {OSLO}"),
+    Row(
+        "the only call ends the reasoning",
+        f"<think>I need the time.\n{NOON}\n</think>\n",
+        (NOON_CALL,),
+        reasoning=f"I need the time.\n{NOON}",
+        problems=frozenset({"promoted"}),
+    ),
+    Row(
+        "a call in the reasoning with words behind it",
+        f"<think>{NOON} would do.</think>",
+        reasoning=f"{NOON} would do.",
+    ),
+    Row("prompt opened the reasoning", "Hm.</think>Noon.", (), "Noon.", "Hm.", how={"starts_in_reasoning": True}),
+    Row(
+        "opener written all the same", "<think>Hm.</think>Noon.", (), "Noon.", "Hm.", how={"starts_in_reasoning": True}
+    ),
+    Row("lone closer", f"The clock.\n</think>\n\n{NOON}", (NOON_CALL,), reasoning="The clock."),
+    Row("think marks in the answer", "Hi. Use <think>x</think> so.", content="Hi. Use <think>x</think> so."),
+    Row("think marks in code", "Write `</think>` last.", content="Write `</think>` last."),
+    # calls in code, and calls without a tag
+    Row("inline code", f"Write `{NOON}` to call.", content=f"Write `{NOON}` to call."),
+    Row("a stray backtick", f"The ` key.\nThen ` {NOON}\nDone", (NOON_CALL,), "The ` key.\nThen ` \nDone"),
+    Row("fence that ends the reply", f"Sure:\n```xml\n{OSLO}\n```\n", (OSLO_CALL,), "Sure:"),
+    Row(
+        "fence in an explanation",
+        f"So:\n```xml\n{OSLO}\n```\nis a call.",
+        content=f"So:\n```xml\n{OSLO}\n```\nis a call.",
+    ),
+    Row(
+        "fence with an invalid call",
+        f"```\n{OSLO.replace('city', 'town')}\n```",
+        content=f"```\n{OSLO.replace('city', 'town')}\n```",
+    ),
+    Row("bare JSON", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', (OSLO_CALL,)),
+    Row("fenced JSON", '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```', (OSLO_CALL,)),
+    Row("bare JSON of no tool", '{"name": "me", "arguments": {}}', content='{"name": "me", "arguments": {}}'),
+    Row("bare JSON that is an answer", '{"city": "Oslo"}', content='{"city": "Oslo"}'),
+    Row(
+        "bare JSON and more",
+        '{"name": "get_time", "arguments": {}} is how.',
+        content='{"name": "get_time", "arguments": {}} is how.',
+    ),
+    # results that the model makes up
+    Row(
+        "a result behind a call",
+        f'{OSLO}\n[Tool results]\n<tool_result name="get_weather" status="ok">12</tool_result>\n{NOON}',
+        (OSLO_CALL,),
+        problems=frozenset({"fabricated_result"}),
+    ),
+    Row("a result first", "<tool_response>12</tool_response> It is 12.", problems=frozenset({"fabricated_result"})),
+    Row("a result mentioned", "The <tool_result> tag.", content="The <tool_result> tag."),
+    Row("the line alone", f"{NOON}[Tool results] come later.", (NOON_CALL,), "[Tool results] come later."),
+    # what the request allows
+    Row("first call only", OSLO + NOON, (OSLO_CALL,), how={"parallel": False}),
+    Row("no calls read", NOON, (), NOON, how={"read_calls": False}),
+    Row("no calls read, reasoning is", f"<think>a</think>{NOON}", (), NOON, "a", how={"read_calls": False}),
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_reply(row: Row) -> None:
+    reply = read_every_way(row.text, TOOLS, finish_reason=row.given, **row.how)
+    assert [(call.name, json.loads(call.arguments)) for call in reply.calls] == list(row.calls)
+    assert reply.content == row.content
+    assert reply.reasoning == row.reasoning
+    assert reply.finish == (row.finish or ("tool_calls" if row.calls else "stop"))
+    assert row.problems <= {problem.kind for problem in reply.problems}
+
+
+def test_numbers_go_through_as_written() -> None:
+    digits = "9" * 5000
+    arguments = f'{{"big": {digits}, "exponent": 1E+05, "float": 1.10, "id": 4611686018427387905}}'
+    reply = parse(f'<tool_call>{{"name": "f", "arguments": {arguments}}}</tool_call>')
+    assert reply.calls[0].arguments == arguments
+
+
+def test_call_ids_are_unique_and_can_be_given() -> None:
+    first, second = parse(NOON * 2, TOOLS).calls
+    assert first.id != second.id
+    ids = iter(("a", "b"))
+    assert [call.id for call in parse(NOON * 2, TOOLS, new_id=lambda: next(ids)).calls] == ["a", "b"]
+
+
+def test_a_call_is_held_back_until_it_is_complete() -> None:
+    parser = Parser(TOOLS)
+    assert parser.feed("Look: <tool") == [TextDelta("Look:")]
+    assert parser.feed('_call>{"name": "get_time", "arguments": {}') == []
+    assert parser.inside_call
+    events = parser.feed("}</tool_call>")
+    assert [type(event) for event in events] == [ToolCallStart, ToolArgumentsDelta, ToolCallEnd]
+    assert not parser.inside_call
+    assert parser.close("stop") == [Finish("tool_calls")]
+    assert parser.close("stop") == []
+
+
+def test_text_flows_at_once() -> None:
+    parser = Parser(TOOLS)
+    assert parser.feed("It is ") == [TextDelta("It is")]
+    assert parser.feed("noon") == [TextDelta(" noon")]
+    assert parser.feed(" <") == []
+    assert parser.feed(" 3") == [TextDelta(" < 3")]
+
+
+def test_done_tells_that_nothing_more_counts() -> None:
+    parser = Parser(TOOLS, parallel=False)
+    parser.feed(OSLO)
+    assert parser.done
+    parser = Parser(TOOLS)
+    parser.feed(OSLO)
+    assert not parser.done
+    parser.feed("<tool_result name=")
+    assert parser.done
+
+
+def test_whole_returns_nothing_before_the_end() -> None:
+    parser = Parser(TOOLS, whole=True)
+    assert parser.feed("Let me think.</think>") == []
+    assert parser.feed("Noon.") == []
+    assert parser.close("stop") == [ReasoningDelta("Let me think."), TextDelta("Noon."), Finish("stop")]
+
+
+def test_a_late_closer_in_a_stream_is_said() -> None:
+    reply = read(["Let me think.", "</think>", "Noon."], TOOLS)
+    assert reply.content == "Let me think.Noon."
+    assert [problem.kind for problem in reply.problems] == ["late_reasoning"]
+
+
+def test_reasoning_of_the_backend_itself() -> None:
+    parser = Parser(TOOLS)
+    events = parser.feed_reasoning("Ask the ") + parser.feed_reasoning("clock.") + parser.feed(NOON) + parser.close()
+    reply = collect(events)
+    assert reply.reasoning == "Ask the clock."
+    assert len(reply.calls) == 1
+
+
+@pytest.mark.parametrize("after", [0, 40])
+@pytest.mark.parametrize("step", [1, 3, 1000])
+def test_long_arguments_flow(after: int, step: int) -> None:
+    arguments = '{"path": "a", "days" : "3", "content": "x\\n\\"y</tool_call>\\u00e9" , "more": [1, {"a": "}"}]}'
+    text = f'Hi <tool_call>{{"name": "write_file", "arguments": {arguments}}}</tool_call> there'
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    tools = (tool("write_file", path="string", days="integer", content="string"),)
+    reply = read(pieces, tools, stream_arguments_after=after)
+    assert reply.calls[0].arguments == parse(text, tools).calls[0].arguments
+    assert reply.calls[0].arguments == arguments.replace('"3"', "3")
+    assert reply.content == "Hi  there"
+    if step == 1:
+        events = events_of(pieces, tools, stream_arguments_after=after)
+        assert sum(isinstance(event, ToolArgumentsDelta) for event in events) > 10
+
+
+def test_arguments_that_cannot_be_completed_end_in_an_error() -> None:
+    text = '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "print(" and that'
+    events = events_of(list(text), TOOLS, stream_arguments_after=0)
+    assert not any(isinstance(event, ToolCallEnd) for event in events)
+    finish = events[-1]
+    assert isinstance(finish, Finish)
+    assert finish.reason == "error"
+    assert finish.message
+
+
+def test_a_repair_must_fit_what_was_sent() -> None:
+    text = '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "print("hi")"}}</tool_call>'
+    reply = read(list(text), TOOLS, stream_arguments_after=0)
+    if reply.finish != "error":
+        assert json.loads(reply.calls[0].arguments) == {"path": "a", "content": 'print("hi")'}
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown dialect"):
+        Parser(dialect="klingon")

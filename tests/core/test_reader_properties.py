@@ -1,0 +1,200 @@
+"""What holds for any reply: nothing raises, is lost, doubled or made up, and pieces equal the whole."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from proxy.core.events import ToolArgumentsDelta, ToolCallStart
+from proxy.core.model import Json
+from proxy.core.parser import Parser, parse
+from tests.support.reading import essence, events_of, read, tool
+
+TOOLS = (
+    tool("get_weather", "city", city="string", days="integer"),
+    tool("get_time"),
+    tool("write_file", path="string", content="string", mode={"enum": ["a", "w"]}, tags="array", deep="object"),
+)
+PIECES = (
+    "<tool_call>", "</tool_call>", "<tool_call", "tool_call>", '{"name": "get_time", "arguments": {}}', '{"name": "',
+    'get_weather", "arguments": {"city": "Oslo"}}', "{", "}", "[", "]", '"', "'", ":", ",", "\\", "\n", "\n\n", " ",
+    "`", "```", "```json\n", "~~~", "<think>", "</think>", "<function=get_weather>", "<parameter=city>", "</parameter>",
+    "</function>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "get_time", "get_weather", "<tool_result",
+    "[Tool results]", "<|im_end|>", "</s>", "It is noon.", "é", "🍸", "\ud800", "\x00", "[TOOL_CALLS]", "<", ">", "/",
+)  # fmt: skip
+SOUP = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=14).map("".join)
+FINISHES = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "error", None])
+HOW = st.fixed_dictionaries(
+    {},
+    optional={
+        "starts_in_reasoning": st.booleans(),
+        "read_calls": st.booleans(),
+        "parallel": st.booleans(),
+    },
+)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = st.dictionaries(st.text(max_size=6), VALUES, max_size=4)
+WORDS = st.text(alphabet="ab .!?\n", max_size=12)
+
+
+def split(text: str, places: list[int]) -> list[str]:
+    bounds = [0, *sorted(place for place in places if place < len(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(bounds)]
+
+
+def protocol(name: str, arguments: Json, **style: Any) -> str:
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, **style)}</tool_call>"
+
+
+@given(SOUP, st.lists(st.integers(0, 200), max_size=8), FINISHES, HOW)
+@example("```\n{\n\n", [3, 5], "stop", {})
+def test_pieces_equal_the_whole(text: str, places: list[int], finish: str | None, how: dict[str, Any]) -> None:
+    whole = parse(text, TOOLS, finish_reason=finish, **how)
+    for pieces in (split(text, places), list(text)):
+        streamed = read(pieces, TOOLS, finish_reason=finish, stream_arguments_after=None, **how)
+        if not any(problem.kind == "late_reasoning" for problem in streamed.problems):
+            assert essence(streamed) == essence(whole)
+
+
+@given(SOUP, st.integers(0, 40), FINISHES)
+def test_fragments_equal_the_whole_or_end_in_an_error(text: str, after: int, finish: str | None) -> None:
+    streamed = read(list(text), TOOLS, finish_reason=finish, stream_arguments_after=after)
+    late = any(problem.kind == "late_reasoning" for problem in streamed.problems)
+    if streamed.finish != "error" and not late:
+        assert essence(streamed) == essence(parse(text, TOOLS, finish_reason=finish))
+
+
+@given(st.text() | SOUP, FINISHES, HOW)
+def test_no_text_raises(text: str, finish: str | None, how: dict[str, Any]) -> None:
+    for tools in ((), TOOLS):
+        for call in parse(text, tools, finish_reason=finish, **how).calls:
+            assert isinstance(json.loads(call.arguments), dict)
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from(["get_time", "get_weather"]), ARGUMENTS), max_size=4), WORDS)
+def test_text_outside_calls_is_neither_lost_nor_doubled(turns: list[tuple[str, str, Json]], last: str) -> None:
+    text = "".join(words + protocol(name, arguments) for words, name, arguments in turns) + last
+    reply = parse(text)
+    assert reply.content == ("".join(words for words, _, _ in turns) + last).strip()
+    assert [(call.name, json.loads(call.arguments)) for call in reply.calls] == [turn[1:] for turn in turns]
+
+
+@given(ARGUMENTS, st.sampled_from([None, 0, 2]), st.booleans())
+def test_a_rendered_call_is_read_as_it_was(arguments: Json, indent: int | None, ascii_only: bool) -> None:
+    text = protocol("write_file", arguments, indent=indent, ensure_ascii=ascii_only)
+    (call,) = parse(text).calls
+    assert json.loads(call.arguments) == arguments
+    assert call.arguments in text
+
+
+@given(st.dictionaries(st.sampled_from(["path", "content", "mode"]), st.text(max_size=20)), st.data())
+def test_no_edit_makes_up_an_argument(arguments: dict[str, str], data: st.DataObject) -> None:
+    text = protocol("write_file", arguments, ensure_ascii=False)
+    at = data.draw(st.integers(0, len(text)))
+    end = min(len(text), at + data.draw(st.integers(0, 4)))
+    edited = (
+        text[:at] + data.draw(st.sampled_from(["", '"', "\\", "}", "'", ",", "\n", "x", "</tool_call>"])) + text[end:]
+    )
+    for call in parse(edited, TOOLS).calls:
+        for value in _strings(json.loads(call.arguments)):
+            assert _stands_in(value, edited), (value, edited)
+
+
+@given(st.dictionaries(st.sampled_from(["path", "content"]), st.text(max_size=20), min_size=1), st.data())
+def test_no_cut_reply_gives_the_cut_call(arguments: dict[str, str], data: st.DataObject) -> None:
+    text = protocol("write_file", arguments)
+    body = text.removesuffix("</tool_call>")
+    kept = data.draw(st.integers(0, len(body) - 1))
+    for finish in ("length", "error", None):
+        assert parse(text[:kept], TOOLS, finish_reason=finish).calls == ()
+    assert parse(body, TOOLS, finish_reason="length").calls != ()
+
+
+@given(st.dictionaries(st.sampled_from(["path", "content", "tags", "mode"]), VALUES, min_size=1), st.integers(1, 9))
+def test_fragments_are_always_a_prefix_of_the_arguments(arguments: Json, step: int) -> None:
+    text = protocol("write_file", arguments)
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    final = parse(text, TOOLS).calls[0].arguments
+    sent = ""
+    for event in events_of(pieces, TOOLS, stream_arguments_after=0):
+        if isinstance(event, ToolCallStart):
+            assert sent == ""
+        elif isinstance(event, ToolArgumentsDelta):
+            sent += event.text
+            assert final.startswith(sent)
+    assert sent == final
+
+
+HOSTILE = {
+    "openers": "<tool_call>",
+    "opened objects": '<tool_call>{"a": "',
+    "broken objects": "<tool_call>{",
+    "angle brackets": "<",
+    "braces": "{",
+    "backticks": "` ",
+    "fences": "```\n",
+    "function tags": "<function=get_time>",
+    "parameters": "<function=f><parameter=p>",
+    "result lines": "[Tool results] ",
+    "white space": " \n",
+    "inline calls": '`<tool_call>{"name": "get_time"}</tool_call>',
+    "quotes": '<tool_call>{"a": "b" "',
+    "closers": "</tool_call>",
+    "think": "<think>",
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_replies_cost_linear_time(unit: str) -> None:
+    """Ten times the text may cost at most forty times the time, whole or in pieces; quadratic would be a hundred."""
+
+    def cost(size: int, step: int) -> float:
+        text = unit * (size // len(unit))
+        best = 1e9
+        for _ in range(2):
+            parser = Parser(TOOLS)
+            begun = time.process_time()
+            for at in range(0, len(text), step):
+                parser.feed(text[at : at + step])
+            parser.close("stop")
+            best = min(best, time.process_time() - begun)
+        return best
+
+    for step in (16, 1_000_000):
+        assert cost(200_000, step) < 40 * cost(20_000, step) + 0.05
+
+
+def _strings(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [found for inner in value.values() for found in _strings(inner)]
+    if isinstance(value, list):
+        return [found for inner in value for found in _strings(inner)]
+    return []
+
+
+def _stands_in(value: str, text: str) -> bool:
+    """Whether ``value`` is in ``text`` as it is, escaped, or with the escapes of the text undone."""
+    if value in text or json.dumps(value, ensure_ascii=False)[1:-1] in text:
+        return True
+    return _unescaped(value) in _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    for escape, char in (("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\b", "\b"), ("\\f", "\f")):
+        text = text.replace(escape, char)
+    return text.replace("\\", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
