@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.core.arguments.strings import CONTROL, ESCAPE, INNER, NoReadingError, inside
+
+
+@pytest.mark.parametrize(
+    ("raw", "quote", "meaning", "done"),
+    [
+        ("plain", '"', "plain", set()),
+        (r"a\n\u00e9\/\"", '"', 'a\né/"', set()),
+        ("a\nb\tc\r\x01", '"', "a\nb\tc\r\x01", {CONTROL}),
+        ("a\\nb\nc", '"', "a\nb\nc", {CONTROL}),
+        (r"\d+\.\d+", '"', r"\d+\.\d+", {ESCAPE}),
+        (r"C:\Users\me", '"', r"C:\Users\me", {ESCAPE}),
+        (r"\u12", '"', r"\u12", {ESCAPE}),
+        (r"say \"\d\"", '"', r'say "\d"', {ESCAPE}),
+        ("docker run \\\n -p 80", '"', "docker run \\\n -p 80", {ESCAPE}),
+        (r"it\'s", '"', r"it\'s", {ESCAPE}),
+        (r"it\'s", "'", "it's", set()),
+        (r"\'\d\'", "'", r"'\d'", {ESCAPE}),
+        ('say "hi"', "'", 'say "hi"', set()),
+        ('say "hi"', '"', 'say "hi"', {INNER}),
+    ],
+)
+def test_inside(raw: str, quote: str, meaning: str, done: set[str]) -> None:
+    text, repairs = inside(raw, quote)
+    assert json.loads(f'"{text}"') == meaning
+    assert repairs == done
+
+
+@pytest.mark.parametrize(
+    ("raw", "quote"),
+    [
+        (r"C:\docs\new", '"'),
+        (r"\alpha\beta", '"'),
+        (r"\\server\dir", '"'),
+        (r"\d\u0041", '"'),
+        (r"\x41", "'"),
+        (r"\101", "'"),
+        (r"\N{DASH}", "'"),
+        ("a\\\nb", "'"),
+    ],
+)
+def test_a_string_that_may_or_may_not_be_escaped_has_no_reading(raw: str, quote: str) -> None:
+    with pytest.raises(NoReadingError):
+        inside(raw, quote)
+
+
+@given(st.text())
+def test_strict_json_is_left_alone(value: str) -> None:
+    raw = json.dumps(value, ensure_ascii=False)[1:-1]
+    assert inside(raw, '"') == (raw, frozenset())
+
+
+@given(st.text())
+def test_escapes_that_were_forgotten_come_back_or_nothing_does(value: str) -> None:
+    raw = json.dumps(value, ensure_ascii=False)[1:-1].replace("\\\\", "\\")
+    try:
+        text, repairs = inside(raw, '"')
+    except NoReadingError:
+        return
+    if ESCAPE in repairs:
+        assert json.loads(f'"{text}"') == value
