@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from itertools import pairwise
 from typing import Any
@@ -197,4 +198,5 @@ def _stands_in(value: str, text: str) -> bool:
 def _unescaped(text: str) -> str:
     for escape, char in (("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\b", "\b"), ("\\f", "\f")):
         text = text.replace(escape, char)
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
     return text.replace("\\", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
