@@ -70,14 +70,15 @@ class Dispatcher(Protocol):
 class XmlDispatcher:
     """Tools as a system prompt, calls as text.
 
-    ``options`` say what the backend's template takes, ``dialect`` and ``starts_in_reasoning`` how its model writes
-    (see :class:`~proxy.core.parser.Parser`); ``example`` adds a worked example to the prompt.
+    ``options`` say what the backend's template takes, ``example`` adds a worked example to the prompt. The others are
+    settings of the :class:`~proxy.core.parser.Parser`.
     """
 
     options: HistoryOptions = field(default_factory=HistoryOptions)
     dialect: str = "auto"
     starts_in_reasoning: bool = False
     example: bool = False
+    stream_arguments_after: int | None = 8192
     new_id: Callable[[], str] = new_call_id
     mode: Literal["xml"] = field(default="xml", init=False)
 
@@ -121,6 +122,7 @@ class XmlDispatcher:
             read_calls=bool(names),
             # a call of another tool must not use up the one call that a named choice allows
             parallel=request.parallel or choice.mode == "named",
+            stream_arguments_after=self.stream_arguments_after,
             whole=not request.stream,
             new_id=self.new_id,
         )

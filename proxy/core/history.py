@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal
 
 from proxy.core import markup
@@ -61,10 +62,13 @@ def render_history(
     unknown types go on as they are.
     """
     every = list(messages)
-    leading = next((at for at, message in enumerate(every) if message.role != "system"), len(every))
-    head = [flatten(message.content) for message in every[:leading]]
+    head = [flatten(message.content) for message in takewhile(_is_system_text, every)]
     preface = "\n\n".join(text for text in (*head, system) if text)
-    return _Writer(options, neutral).write(_turns(every[leading:]), preface, closing)
+    return _Writer(options, neutral).write(_turns(every[len(head) :]), preface, closing)
+
+
+def _is_system_text(message: Message) -> bool:
+    return message.role == "system" and not message.calls and not message.results
 
 
 @dataclass(slots=True)
@@ -185,9 +189,7 @@ class _Writer:
         return markup.tool_result(name, call_id, flatten(result.content, image), error=result.is_error)
 
     def _said(self, message: Message) -> list[Part]:
-        """What a user said, or late system text, which is the client's own and stays as it is."""
-        if message.role == "system":
-            return [TextPart(flatten(message.content))]
+        """What a user said, or late system text: within a user message it is no safer than the rest."""
         parts = merge(message.content, self._word)
         return [TextPart(self._guard(part.text)) if isinstance(part, TextPart) else part for part in parts]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from proxy.core.callrules import CallRules
 from proxy.core.events import (
@@ -74,16 +75,21 @@ class XmlReader:
 
     def _end(self, given: FinishReason | None, message: str | None) -> list[Event]:
         self._finished = True
-        *events, finish = self._parser.close("stop" if self.done else given)
-        out = self._send(events)
-        reason = finish.reason if isinstance(finish, Finish) else "stop"
-        if self._partial and not self._rules.satisfied:
+        out: list[Event] = []
+        finish = Finish("stop")
+        for event in self._parser.close("stop" if self.done else given):
+            if isinstance(event, Finish):
+                finish = replace(event, message=event.message or message) if event.reason == "error" else event
+            else:
+                out += self._send([event])
+        if self._rules.satisfied:
+            return [*out, Finish("tool_calls")]
+        if self._partial:
             out.append(Problem("cut", "The reply ended inside a call."))
-            reason = "length" if reason in ("stop", "tool_calls") else reason
-        out += self._rules.end()
-        if self._rules.satisfied or reason in ("stop", "tool_calls"):
-            reason = "tool_calls" if self._rules.calls else "stop"
-        return [*out, Finish(reason, message if reason == "error" else None)]
+            finish = Finish("length") if finish.reason in ("stop", "tool_calls") else finish
+        elif finish.reason in ("stop", "tool_calls"):
+            finish = Finish("tool_calls" if self._rules.calls else "stop")
+        return [*out, *self._rules.end(), finish]
 
 
 class NativeReader:
