@@ -1,0 +1,221 @@
+"""JSON Schemas taken apart: references followed, ``allOf`` merged, types and bounds read leniently.
+
+Clients send schemas of every draft and of none (``"type": "str"``, ``required: true``). What cannot be understood here
+is left out, and the schema is read as if it said less. Nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from proxy.core.arguments import jsontext
+from proxy.core.model import Json
+
+Chain: TypeAlias = frozenset[str]
+"""The references that were followed without stepping into a member or an item."""
+
+_TYPES = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "dict": "object",
+    "list": "array",
+    "tuple": "array",
+    "none": "null",
+} | {name: name for name in ("string", "integer", "number", "boolean", "object", "array", "null")}
+"""The types of JSON Schema, and what people write for them."""
+
+_MEANT = {
+    "object": ("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
+    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"),
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+}
+"""Words that tell the type where ``type`` is missing."""
+
+NOTES = frozenset({
+    "$comment", "$defs", "$id", "$schema", "default", "definitions", "deprecated", "description", "example", "examples",
+    "readOnly", "title", "writeOnly",
+})  # fmt: skip
+"""Words that constrain nothing."""
+
+_LEAST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
+_MOST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
+
+
+class NoValueError(Exception):
+    """No value fits."""
+
+
+class TooLargeError(Exception):
+    """More than is worth the time."""
+
+
+def resolve(root: Json, reference: str) -> Json:
+    """What a JSON pointer within ``root`` (``#/$defs/x``) refers to; True, any value, when it refers to nothing."""
+    if not reference.startswith("#"):
+        return True
+    found = root
+    for step in unquote(reference[1:]).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return True
+    return found
+
+
+def flatten(schema: Json, root: Json, chain: Chain, steps: int = 100) -> tuple[dict[str, Json], Chain]:
+    """``schema`` as one object without ``$ref`` and ``allOf``, and the references that this took.
+
+    Raises ``NoValueError`` for a contradiction and for a reference that leads back to itself, ``TooLargeError`` after
+    so many ``steps``.
+    """
+    result: dict[str, Json] = {}
+    followed = chain
+    waiting = [(schema, chain)]
+    while waiting:
+        part, before = waiting.pop(0)
+        steps -= 1
+        if steps < 0:
+            raise TooLargeError
+        if part is False:
+            raise NoValueError
+        if not isinstance(part, dict):
+            continue
+        part = dict(part)
+        reference, parts = part.pop("$ref", None), part.pop("allOf", None)
+        if isinstance(reference, str):
+            if reference in before:
+                raise NoValueError
+            before |= {reference}
+            followed |= before
+            waiting.append((resolve(root, reference), before))
+        if isinstance(parts, list):
+            waiting += [(each, before) for each in parts]
+        result = merge(result, part)
+    return result, followed
+
+
+def merge(first: Mapping[str, Json], second: Mapping[str, Json]) -> dict[str, Json]:
+    """One schema that asks for what both do; where that cannot be said simply, for what ``second`` does.
+
+    Raises ``NoValueError`` when they have no type in common.
+    """
+    merged = {**first, **second}
+    if isinstance(first.get("properties"), dict) and isinstance(second.get("properties"), dict):
+        names = dict.fromkeys([*first["properties"], *second["properties"]])
+        merged["properties"] = {name: _both(_member(first, name), _member(second, name)) for name in names}
+    for word in first.keys() & second.keys() - NOTES - {"properties"}:
+        merged[word] = _meet(word, first[word], second[word])
+    for word in ("anyOf", "oneOf"):
+        if word in first and word in second:
+            merged[word] = first[word]
+            merged["allOf"] = [*merged.get("allOf", ()), {word: second[word]}]
+    return merged
+
+
+def _member(schema: Mapping[str, Json], name: str) -> Json:
+    return schema["properties"].get(name, schema.get("additionalProperties", True))
+
+
+def _both(first: Json, second: Json) -> Json:
+    if first is True or first == second:
+        return second
+    return first if second is True else {"allOf": [first, second]}
+
+
+def _meet(word: str, first: Json, second: Json) -> Json:
+    """What ``word`` says when it has to hold with both values."""
+    if word in _LEAST or word in _MOST:
+        one, other = number(first), number(second)
+        if one is None or other is None:
+            return second if one is None else first
+        return first if (one > other) == (word in _LEAST) else second
+    if word in ("items", "additionalProperties", "propertyNames"):
+        return _both(first, second)
+    if word == "required":
+        return list(dict.fromkeys([*strings(first), *strings(second)]))
+    if word == "type":
+        return _common_types(types({word: first}), types({word: second}))
+    if word == "enum" and isinstance(first, list) and isinstance(second, list):
+        texts = {jsontext.dumps(value) for value in second}
+        return [value for value in first if jsontext.dumps(value) in texts]
+    return second
+
+
+def _common_types(first: list[str] | None, second: list[str] | None) -> list[str] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    common = [name for name in dict.fromkeys([*first, *second]) if name in _wide(first) and name in _wide(second)]
+    if not common:
+        raise NoValueError
+    return common
+
+
+def _wide(names: Iterable[str]) -> set[str]:
+    return {*names, "integer"} if "number" in names else {*names}
+
+
+def types(schema: Mapping[str, Json]) -> list[str] | None:
+    """The types that ``schema`` allows, by its ``type``, else by the other words in it; None for any."""
+    said = schema.get("type")
+    names = [name.lower() for name in strings(said if isinstance(said, list) else [said])]
+    found = [_TYPES[name] for name in names if name in _TYPES]
+    found = found or [name for name, words in _MEANT.items() if any(word in schema for word in words)]
+    if found and schema.get("nullable") is True:
+        found.append("null")
+    return list(dict.fromkeys(found)) or None
+
+
+def type_of(value: Json) -> str:
+    """The narrowest type of a JSON value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float() | jsontext.Number():
+            exact = number(value)
+            return "integer" if exact is not None and exact == exact.to_integral_value() else "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case _:
+            return "object"
+
+
+def is_type(value: Json, allowed: Iterable[str]) -> bool:
+    """``value`` is of one of the types ``allowed``."""
+    return type_of(value) in _wide(allowed)
+
+
+def number(value: Json) -> Decimal | None:
+    """``value`` as a finite number, None when it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | jsontext.Number):
+        return None
+    try:
+        exact = Decimal(value) if isinstance(value, int) else Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return exact if exact.is_finite() else None
+
+
+def count(value: Json, default: int) -> int:
+    """``value`` as a number of things, ``default`` when it is none."""
+    exact = number(value)
+    return default if exact is None or exact < 0 else int(min(exact, Decimal(10**6)))
+
+
+def strings(value: Json) -> list[str]:
+    """The strings in the list ``value``; none when it is no list."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
