@@ -65,7 +65,7 @@ class ToolSet:
         if isinstance(raw.arguments, str):
             text = raw.arguments
         else:
-            text = _joined((value.key, _typed(schema, value)) for value in raw.arguments)
+            text = _joined(schema, raw.arguments)
         if schema.problem is not None:
             problems.append(schema.problem)
         text, coerced = schema.coerce(text)
@@ -75,21 +75,16 @@ class ToolSet:
         return Resolved(name, text, tuple(problems), declared=True, valid=not invalid)
 
 
-def _typed(schema: ToolSchema, value: Value) -> str:
-    if value.string is True:
-        return dumps(value.text)
-    return schema.typed(value.key, value.text)
-
-
 def _untyped(raw: RawCall) -> str:
     if isinstance(raw.arguments, str):
         return raw.arguments
-    schema = ToolSchema(None)
-    return _joined((value.key, _typed(schema, value)) for value in raw.arguments)
+    return _joined(ToolSchema(None), raw.arguments)
 
 
-def _joined(pairs: Iterable[tuple[str, str]]) -> str:
-    return "{" + ", ".join(f"{dumps(key)}: {text}" for key, text in pairs) + "}"
+def _joined(schema: ToolSchema, values: Iterable[Value]) -> str:
+    """Raw values as the text of an object, each typed by ``schema``."""
+    typed = (f"{dumps(value.key)}: {schema.typed(value.key, value.text, value.string)}" for value in values)
+    return "{" + ", ".join(typed) + "}"
 
 
 def _about(index: int, problems: Iterable[Problem]) -> list[Problem]:
