@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from proxy.core.arguments.jsontext import dumps
 from proxy.core.arguments.names import match_name
 from proxy.core.arguments.schema import ToolSchema
-from proxy.core.bodies.base import RawCall, Value
+from proxy.core.bodies.base import RawCall
 from proxy.core.events import Problem
 from proxy.core.model import Tool
 
@@ -57,15 +57,12 @@ class ToolSet:
             if self._tools:
                 offered = ", ".join(sorted(self._tools))
                 problems.append(Problem("unknown_tool", f"There is no tool {raw.name!r}; there are: {offered}.", index))
-            return Resolved(raw.name, _untyped(raw), tuple(problems), declared=False, valid=False)
+            return Resolved(raw.name, _arguments(raw, ToolSchema(None)), tuple(problems), declared=False, valid=False)
         if name != raw.name:
             problems.append(Problem("renamed", f"{raw.name!r} was taken for the tool {name!r}.", index))
         schema = self.schema(name)
         assert schema is not None  # noqa: S101 (the name is declared)
-        if isinstance(raw.arguments, str):
-            text = raw.arguments
-        else:
-            text = _joined(schema, raw.arguments)
+        text = _arguments(raw, schema)
         if schema.problem is not None:
             problems.append(schema.problem)
         text, coerced = schema.coerce(text)
@@ -75,15 +72,11 @@ class ToolSet:
         return Resolved(name, text, tuple(problems), declared=True, valid=not invalid)
 
 
-def _untyped(raw: RawCall) -> str:
+def _arguments(raw: RawCall, schema: ToolSchema) -> str:
+    """The arguments as the text of an object; raw values are typed by ``schema``."""
     if isinstance(raw.arguments, str):
         return raw.arguments
-    return _joined(ToolSchema(None), raw.arguments)
-
-
-def _joined(schema: ToolSchema, values: Iterable[Value]) -> str:
-    """Raw values as the text of an object, each typed by ``schema``."""
-    typed = (f"{dumps(value.key)}: {schema.typed(value.key, value.text, value.string)}" for value in values)
+    typed = (f"{dumps(value.key)}: {schema.typed(value.key, value.text, value.string)}" for value in raw.arguments)
     return "{" + ", ".join(typed) + "}"
 
 
