@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proxy.core.errors import ClientError
 from proxy.core.model import Request, Tool, ToolChoice
 from proxy.core.prompt import render_choice, render_format, render_past, render_protocol
-from tests.support.conversations import markup_in, risky_text
+from tests.support.conversations import FIXTURES, markup_in, risky_text
 
 WEATHER = Tool(
     "weather",
@@ -62,8 +62,21 @@ def test_the_same_tools_are_the_same_bytes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("protocol", render_protocol([WEATHER, CLOCK])),
+        ("example", render_protocol([], example=True)),
+        ("past", render_past()),
+    ],
+)
+def test_golden(name: str, text: str) -> None:
+    """The wording decides whether models call: it changes on purpose only."""
+    assert text == (FIXTURES / "prompts" / f"{name}.txt").read_text("utf-8").removesuffix("\n")
+
+
 def test_the_fixed_part_is_short() -> None:
-    """Under 250 tokens, at four characters a token (SmolLM2's tokenizer counts 236)."""
+    """Under 250 tokens, at four characters a token (SmolLM2's tokenizer counts 233)."""
     assert len(render_protocol([])) < 1000
 
 

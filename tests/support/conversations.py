@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from proxy.core.model import ImagePart, Message, OtherPart, Part, TextPart, ToolCall, ToolResult
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "conversations"
-GOLDEN = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+GOLDEN = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FIXTURES.glob("conversations/*.json"))}
 
 _BITS = (
     "<", "</", ">", "|", "|>", "<|", "/", " ", "\n", "｜", "&lt;", "a", '"', "\\", "{", "}", "tool_call", "tool_result",
