@@ -136,7 +136,7 @@ class SseDecoder:
         if self._data_size + line_size > self._max_frame:
             raise UpstreamError(
                 f"The backend sent a stream event of more than {self._max_frame} bytes; the stream was given up.",
-                code="upstream_event_too_large",
+                code="backend_event_too_large",
                 retryable=False,
             )
 

@@ -1,0 +1,179 @@
+"""A backend's reply: its head, and its body as the bytes arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, cast
+
+import aiohttp
+import httpx2
+
+from proxy.core.errors import UpstreamError
+from proxy.transport import failures
+from proxy.transport.address import Address
+from proxy.transport.inflate import ENCODINGS, Inflater
+
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes of a whole reply that ``read`` takes, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds to wait, None for ever: for the first byte of the body, for more of it, for the whole."""
+
+    first_byte: float | None = None
+    idle: float | None = None
+    total: float | None = None
+
+
+class Patience:
+    """The time limits of one request, from its start on."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._clock = asyncio.get_running_loop().time
+        self._start = self._clock()
+        self._awaited, self._seconds = "", 0.0
+        self.begun = False
+
+    def limit(self) -> asyncio.Timeout:
+        """Bounds the next wait: for the head, or the next bytes of the body."""
+        waits: list[tuple[float, str, float]] = []
+        limits = self._limits
+        if limits.total is not None:
+            waits.append((self._start + limits.total, "the whole of its reply", limits.total))
+        if not self.begun and limits.first_byte is not None:
+            waits.append((self._start + limits.first_byte, "the first byte of its reply", limits.first_byte))
+        if self.begun and limits.idle is not None:
+            waits.append((self._clock() + limits.idle, "more of its reply", limits.idle))
+        if not waits:
+            return asyncio.timeout(None)
+        deadline, self._awaited, self._seconds = min(waits)
+        return asyncio.timeout_at(deadline)
+
+    def error(self, address: Address) -> UpstreamError:
+        """The error for the wait that took too long."""
+        return failures.timed_out(address, self._awaited, self._seconds)
+
+
+class UpstreamReply:
+    """A reply: its head, and its body as it arrives.
+
+    ``headers`` are as the backend sent them, except that a content coding which is undone here (gzip and deflate, see
+    ``encoding``) is no longer named.
+    The body is read once, with ``aiter`` or with ``read``. Close the reply in any case; as a context manager it does.
+    """
+
+    def __init__(self, response: httpx2.Response, address: Address, patience: Patience) -> None:
+        self.status = response.status_code
+        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+        self._address = address
+        self._patience = patience
+        self._stream = cast(httpx2.AsyncByteStream, response.stream)
+        self._chunks = cast(AsyncGenerator[bytes, None], aiter(self._stream))
+        self._reading = False
+        self._closed = False
+        self._ended = False
+        self.encoding = (self.header("content-encoding") or "identity").strip().lower()
+        self._inflater = Inflater() if self.encoding in ENCODINGS else None
+        self._pieces: Iterator[bytes] = iter(())
+        if self._inflater:
+            undone = ("content-encoding", "content-length")
+            self.headers = [field for field in self.headers if field[0].lower() not in undone]
+
+    def header(self, name: str) -> str | None:
+        """The first value of the header ``name``, which is in lower case."""
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+    def aiter(self) -> AsyncIterator[bytes]:
+        """The body in pieces, each as soon as it is there. Raises ``UpstreamError`` when the reply breaks off.
+
+        Closing the reply meanwhile ends the iteration.
+        """
+        return self
+
+    async def read(self, limit: int = MAX_BODY) -> bytes:
+        """The whole body. Raises ``UpstreamError`` when it breaks off or has more than ``limit`` bytes."""
+        declared = self.header("content-length") or ""
+        fits = not declared.isdecimal() or int(declared) <= limit
+        pieces: list[bytes] = []
+        size = 0
+        async with self:
+            while fits and (piece := await anext(self, b"")):
+                pieces.append(piece)
+                size += len(piece)
+                fits = size <= limit
+        if not fits:
+            raise failures.too_large(self._address, limit)
+        return b"".join(pieces)
+
+    async def aclose(self) -> None:
+        """Let go of the connection: back to the pool if the body was read to its end, else closed at once."""
+        self._closed = True
+        with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
+            await self._stream.aclose()
+        if not self._reading:
+            await self._chunks.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._closed:
+            raise StopAsyncIteration
+        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def _next_inflated(self, inflater: Inflater) -> bytes:
+        try:
+            while not (piece := next(self._pieces, b"")):
+                chunk = await self._next_chunk()
+                if not chunk:
+                    break
+                self._pieces = inflater.feed(chunk)
+        except zlib.error as exc:
+            await self.aclose()
+            raise failures.unreadable(self._address, self.encoding) from exc
+        if self._ended and not piece and not inflater.complete:
+            raise failures.broke_off(self._address)
+        return piece
+
+    async def _next_chunk(self) -> bytes:
+        """The next bytes as they came, empty at the end of the body and after ``aclose``."""
+        self._reading = True
+        try:
+            async with self._patience.limit():
+                chunk = await anext(self._chunks, b"")
+        except (httpx2.TransportError, aiohttp.ClientError, OSError) as exc:
+            self._reading = False
+            if self._closed:
+                return b""
+            await self.aclose()
+            if isinstance(exc, TimeoutError):
+                raise self._patience.error(self._address) from None
+            raise failures.broke_off(self._address) from exc
+        except BaseException:  # cancelled
+            self._reading = False
+            await self.aclose()
+            raise
+        self._reading = False
+        self._patience.begun = True
+        if not chunk:
+            self._ended = True
+            await self.aclose()
+        return chunk
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import httpx2
+import pytest
+import pytest_asyncio
+
+from proxy.transport.connections import Connections, hung_up
+from tests.support.servers import answer, head, raw, refusing_url, scripted_server, stream
+
+
+@pytest_asyncio.fixture
+async def connections() -> AsyncIterator[Connections]:
+    pool = Connections()
+    yield pool
+    await pool.aclose()
+
+
+async def post(connections: Connections, url: str, fresh: bool = False) -> bytes:
+    def make() -> httpx2.Request:
+        return httpx2.Request("POST", url, content=b"{}", extensions={"timeout": {"connect": 5}})
+
+    response = await connections.send(make, tls=False, proxy=None, fresh=fresh)
+    try:
+        return b"".join([chunk async for chunk in response.stream])  # type: ignore[union-attr]
+    finally:
+        await response.stream.aclose()  # type: ignore[union-attr]
+
+
+async def test_a_connection_is_kept(connections: Connections) -> None:
+    async with scripted_server(answer(b"{}")) as server:
+        for _ in range(5):
+            assert await post(connections, server.url) == b"{}"
+        assert server.connections == 1
+
+
+async def test_a_server_that_closes_after_each_stream_does_no_harm(connections: Connections) -> None:
+    async with scripted_server(stream(b"data: 1\n\n", end="close")) as server:
+        for _ in range(20):
+            assert await post(connections, server.url) == b"data: 1\n\n"
+        assert len(server.requests) == 20
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+async def test_a_request_lost_on_a_kept_connection_goes_again_on_a_new_one(connections: Connections, end: str) -> None:
+    lost = raw(end="reset" if end == "reset" else "close")
+    async with scripted_server(answer(b"1"), lost, answer(b"2")) as server:
+        assert [await post(connections, server.url) for _ in range(2)] == [b"1", b"2"]
+        assert [request.body for request in server.requests] == [b"{}"] * 3
+        assert server.connections == 2
+
+
+async def test_it_goes_again_only_once(connections: Connections) -> None:
+    async with scripted_server(answer(b"1"), raw()) as server:
+        await post(connections, server.url)
+        with pytest.raises(httpx2.TransportError):
+            await post(connections, server.url)
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+async def test_a_request_lost_on_a_new_connection_does_not_go_again(connections: Connections, fresh: bool) -> None:
+    async with scripted_server(raw()) as server:
+        with pytest.raises(httpx2.TransportError):
+            await post(connections, server.url, fresh)
+        assert len(server.requests) == 1
+
+
+async def test_a_request_that_was_being_answered_does_not_go_again(connections: Connections) -> None:
+    async with scripted_server(answer(b"1"), raw(head(200, {})[:-2])) as server:
+        await post(connections, server.url)
+        with pytest.raises(httpx2.TransportError):
+            await post(connections, server.url)
+        assert len(server.requests) == 2
+
+
+async def test_a_request_that_broke_late_does_not_go_again() -> None:
+    connections = Connections(stale_within=0.0)
+    async with scripted_server(answer(b"1"), raw()) as server:
+        await post(connections, server.url)
+        with pytest.raises(httpx2.TransportError):
+            await post(connections, server.url)
+        assert len(server.requests) == 2
+    await connections.aclose()
+
+
+async def test_a_fresh_connection_is_neither_taken_nor_kept(connections: Connections) -> None:
+    async with scripted_server(answer(b"{}")) as server:
+        for _ in range(2):
+            await post(connections, server.url)
+            await post(connections, server.url, fresh=True)
+        assert server.connections == 3
+        await server.until(lambda: server.connections_open == 1)
+
+
+async def test_closing_ends_the_connections_in_use_too() -> None:
+    connections = Connections()
+    async with scripted_server(answer(b"{}"), stream(b"1", end="hang")) as server:
+        await post(connections, server.url)
+        reading = asyncio.create_task(post(connections, server.url))
+        await server.until(lambda: len(server.requests) == 2)
+        await connections.aclose()
+        with pytest.raises((httpx2.TransportError, aiohttp.ClientError)):
+            await reading
+        await server.until(lambda: server.connections_open == 0)
+
+
+async def test_only_a_hang_up_counts_as_one(connections: Connections) -> None:
+    with pytest.raises(httpx2.TransportError) as refused:
+        await post(connections, refusing_url())
+    assert not hung_up(refused.value)
+    assert not hung_up(httpx2.ReadError("without a cause"))
