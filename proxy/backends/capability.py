@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, TypeVar
@@ -102,6 +103,7 @@ class Capabilities:
         self._kept: dict[_Key, _Kept] = {}
         self._learned: dict[_Key, _Learned] = {}
         self._asking: dict[_Key, asyncio.Task[Facts]] = {}
+        self._waiting: Counter[asyncio.Task[Facts]] = Counter()
 
     async def resolve(self, backend: Backend, model: str | None, headers: Headers | None = None) -> Facts:
         """The facts about ``model`` on ``backend``. Never raises for what the backend does.
@@ -117,8 +119,16 @@ class Capabilities:
             if headers is None:
                 headers = [("authorization", f"Bearer {backend.key}")] if backend.key else []
             asking = self._asking[key] = asyncio.create_task(self._ask(backend, model, headers))
-        # One who no longer waits must not take the answer from the others.
-        return self._corrected(key, await asyncio.shield(asking))
+        self._waiting[asking] += 1
+        try:
+            # One who no longer waits must not take the answer from the others.
+            facts = await asyncio.shield(asking)
+        finally:
+            self._waiting[asking] -= 1
+            if not self._waiting[asking]:
+                del self._waiting[asking]
+                self._give_up(key, asking)
+        return self._corrected(key, facts)
 
     def learn(self, backend: Backend, model: str | None, *, native: bool, source: str) -> None:
         """Take it that the server does (or does not) turn ``tools`` into calls, whatever it says of itself."""
@@ -150,6 +160,13 @@ class Capabilities:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _give_up(self, key: _Key, asking: asyncio.Task[Facts]) -> None:
+        """Nobody waits for the answer any more."""
+        if not asking.done():
+            asking.cancel()
+            if self._asking.get(key) is asking:
+                del self._asking[key]
 
     def _corrected(self, key: _Key, facts: Facts) -> Facts:
         learned = self._learned.get(key)

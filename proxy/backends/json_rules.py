@@ -21,8 +21,8 @@ LONGEST_LIST = 64
 LONGEST_KEY = 64
 """Characters of a key that no schema names."""
 
-INTEGER_DIGITS = 15
-"""Digits before the point: as an integer all of them are exact in a double."""
+INTEGER_DIGITS = 18
+"""Digits before the point: every such integer fits 64 bits, and the ids of most services are that long at most."""
 
 DECIMALS = 6
 """Digits after the point of a number that has bounds."""
