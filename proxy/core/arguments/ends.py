@@ -21,20 +21,32 @@ SPACE = re.compile(r"(?:[ \t\n\r]++|//[^\n]{0,200}+\n|/\*(?:(?!\*/)[\s\S]){0,200
 ONLY_CLOSERS = re.compile(r"[ \t\n\r}\]]*+\Z")
 
 _PLAIN_SPACE = re.compile(r"[ \t\n\r]*+")
-_KEY = re.compile(
-    r"""(?:"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|'[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'|[A-Za-z_$][\w$]*+)[ \t\n\r]*+:"""
-)
+_NAME = r"""(?:"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|'[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'|[A-Za-z_$][\w$]*+)[ \t\n\r]*+:"""
+_KEY = re.compile(_NAME)
 _KEY_ESCAPED = re.compile(r'\\"[^"\\]*+\\"[ \t\n\r]*+:')
 _ITEM = re.compile(r"""["'{\[]|\\"|-?[0-9]|(?:true|false|null|True|False|None|undefined)\b""")
 
-_CANDIDATE = {quote: re.compile(rf"\\[\s\S]|{quote}(?=[ \t\n\r]*+(?:[,;}}\]{{\[]|\Z))") for quote in "\"'"}
+_BEHIND_END = {
+    "}": rf"[}}\]]|\Z|,[ \t\n\r]*+(?:[}}\]]|\\|{_NAME})",
+    "]": r"[}\],]|\Z",
+    "": r"\Z",
+}
+_CANDIDATE = {
+    (quote, closer): re.compile(rf"\\[\s\S]|{quote}(?=[ \t\n\r]*+(?:{behind}))")
+    for quote in "\"'"
+    for closer, behind in _BEHIND_END.items()
+}
 _INNER = {quote: re.compile(rf"\\[\s\S]|{quote}") for quote in "\"'"}
-_MEMBER_INSIDE = re.compile(r"""[,\n][ \t]*+(?:"[^"\\]*+"|'[^'\\]*+')[ \t\n\r]*+:""")
-_ITEM_INSIDE = {quote: re.compile(rf",[ \t\n\r]*+{quote}") for quote in "\"'"}
-_NO_COMMA = {quote: re.compile(rf"{quote}[ \t\n\r]*+{quote}[^{quote}\\]*+{quote}[ \t\n\r]*+:") for quote in "\"'"}
+_MEMBER_INSIDE = re.compile(r"""[,\n][ \t]*+["']?[^"'\\,\n]*+["'][ \t\n\r]*+[:"'{\[]""")
+_ITEM_INSIDE = {quote: re.compile(rf",[ \t\n\r]*+{quote}|{quote}[ \t\n\r]*+,") for quote in "\"'"}
+_COLON = re.compile(r"[ \t\n\r]*+:")
+_SIDE_BY_SIDE = {
+    quote: re.compile(rf"{quote}[ \t\n\r]++{quote}|{quote}{quote}[^{quote}\\]*+{quote}[ \t\n\r]*+:") for quote in "\"'"
+}
 _CONCATENATED = {
     quote: re.compile(rf"{quote}[^{quote}]*+{quote}(?:\s*+(?:\+\s*+)?{quote}[^{quote}]*+{quote})++") for quote in "\"'"
 }
+_WORD = re.compile(r"\w")
 _BEFORE_OPENING = frozenset(" \t\n\r([{<=:,;")
 
 
@@ -77,9 +89,11 @@ def follow(text: str, at: int, closers: list[str], *, comments: bool = False) ->
     return Follow.LOOSE if depth else Follow.EXACT
 
 
-def end_of_string(text: str, start: int, closers: list[str]) -> tuple[int, bool]:
+def end_of_string(text: str, start: int, closers: list[str], *, later_item: bool = False) -> tuple[int, bool]:
     """The index of the quote that ends the value string whose opening quote is ``text[start]``, and whether quotes
     stand inside it. Raises ``NoReadingError`` when none does, or more than one may.
+
+    ``later_item``: an item of an array stands in front of it. Then nobody knows where the first quote inside stands.
     """
     quote = text[start]
     plain = STRING[quote].match(text, start)
@@ -90,12 +104,14 @@ def end_of_string(text: str, start: int, closers: list[str]) -> tuple[int, bool]
     end = _only_end(text, start, closers)
     whole = text[start : end + 1]
     ambiguous = (
-        whole.startswith(quote * 3)
+        later_item
+        or whole.startswith(quote * 3)
+        or _COLON.match(text, plain.end())
         or _MEMBER_INSIDE.search(whole)
-        or _NO_COMMA[quote].search(whole)
+        or _SIDE_BY_SIDE[quote].search(whole)
         or _CONCATENATED[quote].fullmatch(whole)
         or (closers and closers[-1] == "]" and _ITEM_INSIDE[quote].search(whole))
-        or _lacks_a_quote(whole)
+        or _is_doubtful(whole)
     )
     if ambiguous:
         raise NoReadingError
@@ -104,7 +120,8 @@ def end_of_string(text: str, start: int, closers: list[str]) -> tuple[int, bool]
 
 def _only_end(text: str, start: int, closers: list[str]) -> int:
     ends = []
-    for found in _CANDIDATE[text[start]].finditer(text, start + 1):
+    candidates = _CANDIDATE[text[start], closers[-1] if closers else ""]
+    for found in candidates.finditer(text, start + 1):
         if found[0][0] != "\\" and follow(text, found.end(), closers) is not Follow.NONE:
             ends.append(found.start())
             if len(ends) > 1:
@@ -114,15 +131,20 @@ def _only_end(text: str, start: int, closers: list[str]) -> int:
     return ends[0]
 
 
-def _lacks_a_quote(whole: str) -> bool:
-    """Whether a quotation opens inside that is not closed (``"say "hi"``): the string's own end may be the missing one.
-
-    An inch sign or an apostrophe, behind a letter or a digit, opens nothing.
+def _is_doubtful(whole: str) -> bool:
+    """Whether a quote inside may be meant otherwise: behind a backslash, as half of an escape; without a partner, as
+    the string's own end, where it opens a quotation (``"say "hi"``) or nothing follows it (``"hi""``). An inch sign or
+    an apostrophe, between other characters, is neither.
     """
     quote = whole[0]
     inner = [found.start() for found in _INNER[quote].finditer(whole, 1, len(whole) - 1) if found[0] == quote]
-    opening = (at for at in inner if (at == 1 or whole[at - 1] in _BEFORE_OPENING) and not whole[at + 1].isspace())
-    return len(inner) % 2 == 1 and any(opening)
+    if any(whole[at - 1] == "\\" for at in inner):
+        return True
+    if len(inner) % 2 == 0:
+        return False
+    return not _WORD.search(whole, inner[-1]) or any(
+        at == 1 or (whole[at - 1] in _BEFORE_OPENING and not whole[at + 1].isspace()) for at in inner
+    )
 
 
 def _skip(text: str, at: int, comments: bool) -> int:

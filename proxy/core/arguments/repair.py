@@ -8,11 +8,12 @@ around everything, quotes escaped outside of strings. No value is made up, and n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from proxy.core.arguments.ends import ONLY_CLOSERS, SPACE, STRING, end_of_string
 from proxy.core.arguments.jsontext import loads
-from proxy.core.arguments.strings import INNER, NoReadingError, inside
+from proxy.core.arguments.strings import ESCAPE, INNER, NoReadingError, has_escapes, inside
 
 _FENCE = re.compile(r"```[\w-]*+")
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w.+-])|[A-Za-z]++(?![\w.(\"'])")
@@ -67,6 +68,8 @@ def repair(text: str) -> Repaired | None:
             loads(value)
     except (NoReadingError, ValueError):
         return None
+    if ESCAPE in mender.repairs and has_escapes(text):
+        return None  # ``C:\\docs`` and ``C:\\new``: nobody knows whether the writer escaped at all
     repairs = [_FENCED] if fence else []
     return Repaired(tuple(texts), tuple(dict.fromkeys([*repairs, *mender.repairs])), _MISSING in mender.repairs)
 
@@ -82,6 +85,7 @@ class _Mender:
         self._closers: list[str] = []  # of the open containers, innermost last
         self._bare: list[bool | None] = []  # whether their keys are without quotes, None until the first
         self._inner = 0
+        self._later_item = False
 
     def values(self) -> list[str]:
         """The strict text of every value."""
@@ -129,6 +133,7 @@ class _Mender:
             if char not in ("{", "["):
                 return self._scalar(char)
             self._write(char)
+            self._later_item = False
             self._closers.append("}" if char == "{" else "]")
             self._bare.append(None)
             self._space()
@@ -145,6 +150,7 @@ class _Mender:
             self._out[comma] = ""
             self._did(_COMMA)
             return
+        self._later_item = closer == "]"
         if closer == "}":
             self._key()
         self._begin()
@@ -157,14 +163,11 @@ class _Mender:
         """The closing brackets at the very end, where they are not those that are awaited."""
         if not ONLY_CLOSERS.match(self._text, self._at):
             raise NoReadingError
-        there = [char for char in self._text[self._at :] if char in "}]"]
+        there = (char for char in self._text[self._at :] if char in "}]")
         awaited = self._closers[::-1]
-        if _is_part(there, awaited):
-            self._unbalanced(_MISSING)
-        elif _is_part(awaited, there):
-            self._unbalanced(_EXTRA)
-        else:
+        if not _is_part(there, awaited):
             raise NoReadingError
+        self._unbalanced(_MISSING)
         self._at = len(self._text)
         self._out.extend(awaited)
         self._closers.clear()
@@ -200,7 +203,7 @@ class _Mender:
 
     def _scalar(self, char: str) -> None:
         if char == '"' or char == "'":
-            end, quotes_inside = end_of_string(self._text, self._at, self._closers)
+            end, quotes_inside = end_of_string(self._text, self._at, self._closers, later_item=self._later_item)
             if quotes_inside:
                 self._inner += 1
                 self._did(INNER)
@@ -270,7 +273,7 @@ class _Mender:
         self.repairs[repair] = None
 
 
-def _is_part(some: list[str], of: list[str]) -> bool:
+def _is_part(some: Iterable[str], of: list[str]) -> bool:
     """Whether ``some`` is what is left of ``of`` when elements are taken out."""
     rest = iter(of)
     return all(char in rest for char in some)

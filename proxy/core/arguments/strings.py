@@ -7,7 +7,7 @@ import re
 _SPECIAL = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|[\s\S])|["\x00-\x1f]""")
 _BY_MEANING = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"'}
 _KNOWN = frozenset('"\\/bfnrt')
-_PYTHON_ONLY = re.compile(r"\\[xUNav0-7\n]")
+_PYTHON_KNOWS = frozenset("xUNav01234567\n")
 
 CONTROL = "raw control characters in a string were escaped"
 ESCAPE = "a backslash that begins no escape was kept as a backslash"
@@ -21,18 +21,10 @@ class NoReadingError(Exception):
 def inside(raw: str, quote: str) -> tuple[str, frozenset[str]]:
     """``raw``, which stood between two ``quote`` characters, for between two double ones, and what was done to it.
 
-    An escape that JSON does not know keeps its backslash (``\\d`` means ``\\d``). Where another backslash of the string
-    does begin an escape, nobody knows whether the writer escaped at all (``C:\\docs\\new``): raises ``NoReadingError``.
+    An escape that JSON does not know keeps its backslash (``\\d`` means ``\\d``). Between single quotes raises
+    ``NoReadingError`` for one that Python knows.
     """
     done: set[str] = set()
-    escapes = [found for found in _SPECIAL.findall(raw) if found[0] == "\\"]
-    unknown = {found for found in escapes if not _is_escape(found, quote)}
-    if unknown:
-        if any(found not in ('\\"', "\\'") for found in escapes if found not in unknown):
-            raise NoReadingError
-        if quote == "'" and any(map(_PYTHON_ONLY.match, unknown)):
-            raise NoReadingError
-        done.add(ESCAPE)
 
     def mended(found: re.Match[str]) -> str:
         special = found[0]
@@ -43,18 +35,22 @@ def inside(raw: str, quote: str) -> tuple[str, frozenset[str]]:
         if special[0] != "\\":
             done.add(CONTROL)
             return _control(special)
-        if special == "\\'" and quote == "'":
-            return "'"
-        if special in unknown:
-            last = special[1]
-            return "\\\\" + (_control(last) if last < " " else last)
-        return special
+        if len(special) > 2 or special[1] in _KNOWN:
+            return special
+        if quote == "'":
+            if special[1] == quote:
+                return quote
+            if special[1] in _PYTHON_KNOWS:
+                raise NoReadingError
+        done.add(ESCAPE)
+        return "\\\\" + (_control(special[1]) if special[1] < " " else special[1])
 
     return _SPECIAL.sub(mended, raw), frozenset(done)
 
 
-def _is_escape(found: str, quote: str) -> bool:
-    return len(found) > 2 or found[1] in _KNOWN or found[1] == quote
+def has_escapes(text: str) -> bool:
+    """Whether a backslash in ``text`` begins an escape that JSON knows, other than that of a quote."""
+    return any(len(found) > 2 or found[1] in _KNOWN - {'"'} for found in _SPECIAL.findall(text) if found[0] == "\\")
 
 
 def _control(char: str) -> str:
