@@ -63,22 +63,35 @@ class Upstream:
         self._connections = Connections(tls)
 
     async def open(
-        self, method: str, url: str, *, headers: Headers = (), body: bytes = b"", fresh: bool = False
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Headers = (),
+        body: bytes | AsyncIterator[bytes] = b"",
+        length: int | None = None,
+        fresh: bool = False,
     ) -> UpstreamReply:
         """Send a request and wait for the head of its reply, whatever its status is.
 
-        A body without a content type is JSON. Credentials in ``url`` are sent unless ``headers`` have an
-        ``authorization``. The reply is asked for uncompressed. ``fresh`` uses a new connection, for this request alone.
+        A body that comes in pieces has ``length`` bytes in all (None: not known); it can be sent only once, so it goes
+        on a new connection. A body without a content type is JSON. Credentials in ``url`` are sent unless ``headers``
+        have an ``authorization``. The reply is asked for uncompressed. ``fresh`` uses a new connection, for this
+        request alone.
         Raises ``UpstreamError`` when there is no reply, or a redirect: these are not followed, since a backend's key
         must not travel. Cancelling the task closes the socket at once.
         """
         address = locate(url)
         proxy = self._proxies.choose(address)
-        fields = _fields(headers, address, body)
+        if isinstance(body, bytes):
+            length = len(body)
+        else:
+            fresh = True
+        fields = _fields(headers, address, length)
         extensions = {"timeout": {"connect": self._connect_timeout, "pool": self._connect_timeout}}
 
         def make() -> httpx2.Request:
-            content = _slices(body) if len(body) > _LARGE else body
+            content = _slices(body) if isinstance(body, bytes) and len(body) > _LARGE else body
             return httpx2.Request(method, address.url, headers=fields, content=content, extensions=extensions)
 
         tls = address.tls or (proxy or "").startswith("https://")
@@ -113,8 +126,8 @@ class Upstream:
         await self.aclose()
 
 
-def _fields(given: Headers, address: Address, body: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of a request: the caller's, and what they leave open."""
+def _fields(given: Headers, address: Address, length: int | None) -> list[tuple[bytes, bytes]]:
+    """The headers of a request: the caller's, and what they leave open. ``length`` is the body's, None if not known."""
     pairs = given.items() if isinstance(given, Mapping) else given
     fields = [(name.lower(), value) for name, value in pairs]
     fields = [field for field in fields if field[0] not in _OURS]
@@ -124,10 +137,10 @@ def _fields(given: Headers, address: Address, body: bytes) -> list[tuple[bytes, 
         fields.append(("user-agent", "toolgraft"))
     if address.authorization and "authorization" not in named:
         fields.append(("authorization", address.authorization))
-    if body and "content-type" not in named:
+    if length != 0 and "content-type" not in named:
         fields.append(("content-type", "application/json"))
-    if len(body) > _LARGE:
-        fields.append(("content-length", str(len(body))))
+    if length:
+        fields.append(("content-length", str(length)))
     return [(name.encode(), _header_bytes(value)) for name, value in fields]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,21 @@ async def test_a_large_body_goes_whole(upstream: Upstream) -> None:
         assert [request.body == body for request in server.requests] == [True, True]
         assert server.requests[0].header("content-length") == str(len(body))
         assert server.requests[0].header("transfer-encoding") is None
+
+
+@pytest.mark.parametrize(("length", "framing"), [(6, ("6", None)), (None, (None, "chunked"))])
+async def test_a_body_that_comes_in_pieces(
+    upstream: Upstream, length: int | None, framing: tuple[str | None, str | None]
+) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"abc"
+        yield b"def"
+
+    async with scripted_server(answer()) as server:
+        await (await upstream.open("POST", server.url, body=pieces(), length=length)).read()
+        [request] = server.requests
+        assert (request.header("content-length"), request.header("transfer-encoding")) == framing
+        assert request.body == (b"abcdef" if length else b"")  # the scripted server does not read chunks
 
 
 async def test_a_request_without_a_body(upstream: Upstream) -> None:
