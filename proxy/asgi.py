@@ -1,0 +1,180 @@
+"""One HTTP request and its answer, over bare ASGI: the body, the client's going away, and a response sent just once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import TypeAlias, cast
+
+from starlette.types import Receive, Scope, Send
+
+from proxy.core.errors import ClientError
+
+Headers: TypeAlias = Iterable[tuple[str, str]]
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its answer was complete."""
+
+
+class Exchange:
+    """A request being answered.
+
+    ``refusal`` is why no more of the body was read, whoever read it. ``status`` is None until it has gone out; from
+    then on an error can only be told inside the answer's body. ``ended`` tells whether all of it has gone out.
+    ``last_write`` is the event loop's time of its last bytes, or of the moment when the wait for them began.
+    ``is_event_stream``: the answer is one, and ``between_events``: another event may be put in now.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.scope = scope
+        self.request_id = request_id
+        self._receive = receive
+        self._send = send
+        self._gone = False
+        self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
+        self.refusal: ClientError | None = None
+        self.status: int | None = None
+        self.ended = False
+        self.last_write = 0.0
+        self.is_event_stream = False
+        self.between_events = True
+
+    @property
+    def method(self) -> str:
+        """The HTTP method, in upper case."""
+        return cast(str, self.scope["method"])
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The request's headers, names in lower case."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
+
+    def header(self, name: str) -> str | None:
+        """The first value of the header ``name``, which is in lower case."""
+        wanted = name.encode("latin-1")
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == wanted), None)
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body. Raises ``ClientError`` (413) beyond ``limit`` bytes, and ``ClientGoneError``."""
+        pieces = [piece async for piece in self.pieces(limit)]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def pieces(self, limit: int) -> AsyncIterator[bytes]:
+        """The body as it arrives, for whoever reads it within ``watch``. Raises as ``body`` does."""
+        self._body_read = asyncio.Event()
+        return self._pieces(limit, self._body_read)
+
+    async def _pieces(self, limit: int, read: asyncio.Event) -> AsyncIterator[bytes]:
+        declared = self.header("content-length") or ""
+        size = 0
+        try:
+            if declared.isdecimal() and int(declared) > limit:
+                raise _too_large(limit)
+            while True:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    self._gone = True
+                    raise ClientGoneError
+                piece: bytes = message.get("body", b"")
+                size += len(piece)
+                if size > limit:
+                    raise _too_large(limit)
+                if piece:
+                    yield piece
+                if not message.get("more_body", False):
+                    return
+        except ClientError as error:
+            self.refusal = error
+            raise
+        finally:
+            read.set()
+
+    async def disconnected(self) -> None:
+        """Return when the client has closed the connection. What is left of the body is ignored."""
+        if self._body_read is not None:
+            await self._body_read.wait()
+        while not self._gone:
+            self._gone = (await self._receive())["type"] == "http.disconnect"
+
+    def watch(self, tick: Callable[[], Awaitable[None]] | None = None, every: float = 0.0) -> Watch:
+        """A block that ends when the client goes away; see ``Watch``."""
+        return Watch(self, tick, every)
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the status and the headers, the request's id among them."""
+        self.status = status
+        headers = list(headers)
+        self.is_event_stream = any(name == "content-type" and "event-stream" in value for name, value in headers)
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        raw.append((b"x-request-id", self.request_id.encode("latin-1")))
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece of the body, which is not empty."""
+        self.last_write = asyncio.get_running_loop().time()
+        self.between_events = data.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self, data: bytes = b"") -> None:
+        """Send the last piece of the body."""
+        self.ended = True
+        await self._send({"type": "http.response.body", "body": data, "more_body": False})
+
+    async def respond(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a whole answer."""
+        await self.start(status, [*headers, ("content-length", str(len(body)))])
+        await self.end(body)
+
+
+class Watch:
+    """Cancels its block when the client goes away; calls ``tick`` when nothing was sent for ``every`` seconds.
+
+    An endpoint that waits for its backend is not told by the server that nobody waits for it any more: something has to
+    listen all the time. The block then raises ``ClientGoneError``.
+    """
+
+    def __init__(self, exchange: Exchange, tick: Callable[[], Awaitable[None]] | None, every: float) -> None:
+        self._exchange = exchange
+        self._tick = tick
+        self._every = every
+        self._gone = False
+
+    async def __aenter__(self) -> None:
+        self._block = cast("asyncio.Task[object]", asyncio.current_task())
+        self._exchange.last_write = asyncio.get_running_loop().time()
+        self._watcher = asyncio.create_task(self._run())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watcher.cancel()
+        if self._gone:
+            self._block.uncancel()
+            raise ClientGoneError from None
+
+    async def _run(self) -> None:
+        if self._tick is None:
+            await self._exchange.disconnected()
+        else:
+            while not await self._one_silence(self._tick):
+                pass
+        if not self._exchange.ended:
+            self._gone = True
+            self._block.cancel()
+
+    async def _one_silence(self, tick: Callable[[], Awaitable[None]]) -> bool:
+        """Wait until the next tick is due, and see whether it still is; True when the client has gone."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._exchange.last_write + self._every):
+                await self._exchange.disconnected()
+                return True
+        if asyncio.get_running_loop().time() - self._exchange.last_write >= self._every:
+            await tick()
+        return False
+
+
+def _too_large(limit: int) -> ClientError:
+    return ClientError(f"The request body is larger than {limit:,} bytes.", status=413, code="request_too_large")
