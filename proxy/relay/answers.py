@@ -1,0 +1,71 @@
+"""What goes into the relay and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from proxy.core.events import Event
+from proxy.core.model import Request
+
+Item = TypeVar("Item")
+Headers: TypeAlias = Sequence[tuple[str, str]]
+
+
+class Begun(Generic[Item]):
+    """An async generator whose first item has come. It ends early when closed."""
+
+    def __init__(self, first: Item | None, rest: AsyncGenerator[Item, None]) -> None:
+        self._first = first
+        self._rest = rest
+
+    @classmethod
+    async def wait(cls, source: AsyncGenerator[Item, None]) -> Begun[Item]:
+        """Wait for the first item of ``source``. Raises what it raises."""
+        return cls(await anext(source, None), source)
+
+    def __aiter__(self) -> AsyncIterator[Item]:
+        return self
+
+    async def __anext__(self) -> Item:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        return await anext(self._rest)
+
+    async def aclose(self) -> None:
+        """Close the generator, whether it has ended or not."""
+        self._first = None
+        await self._rest.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class ByteReply:
+    """The backend's answer as it came. ``headers`` are fit to be sent on; ``body`` is whole, or to be closed."""
+
+    status: int
+    headers: Headers
+    body: bytes | Begun[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class EventReply:
+    """The backend's answer as events, in batches. It is to be closed."""
+
+    batches: Begun[list[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A generation that a client asks for.
+
+    ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came, in the format
+    that backends speak too. ``decode`` reads it, which a native backend does not need; it may raise ``ClientError``.
+    """
+
+    model: str | None
+    stream: bool
+    headers: Headers
+    body: bytes
+    decode: Callable[[], Request]

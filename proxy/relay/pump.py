@@ -1,0 +1,136 @@
+"""A backend's reply, whole or streamed, read into events for the client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+
+from proxy.core.dispatch import Reader
+from proxy.core.errors import UpstreamError
+from proxy.core.events import Event, Finish, Problem, ReasoningDelta, TextDelta, ToolCallEnd, Usage
+from proxy.telemetry import RequestLog
+from proxy.transport.upstream import UpstreamReply
+from proxy.wire.sse import SseDecoder
+from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
+
+CHARACTERS_PER_TOKEN = 4
+"""For estimates: about what English text has in the usual vocabularies."""
+
+BROKE_OFF = "The backend's stream ended before its reply was complete. Its own log may say why."
+
+LINGER = 0.05
+"""Seconds to wait, after a stream's last event, for the end of its body: then the connection can be used again."""
+
+
+def is_event_stream(reply: UpstreamReply, asked: bool) -> bool:
+    """Whether the body of ``reply`` is a stream of events. What it says decides, else what was ``asked`` for."""
+    kind = (reply.header("content-type") or "").lower()
+    return "event-stream" in kind or (asked and "json" not in kind and "html" not in kind)
+
+
+class Pump:
+    """Reads one reply through ``reader`` and notes in ``log`` what it was.
+
+    ``streamed`` says that the reply is a stream of events; ``prompt_size`` is how many characters the prompt has, for
+    an estimate where the backend does not count; ``taken`` are the ids of earlier calls of the conversation.
+    """
+
+    def __init__(
+        self,
+        reply: UpstreamReply,
+        reader: Reader,
+        log: RequestLog,
+        *,
+        streamed: bool,
+        prompt_size: int = 0,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._reply = reply
+        self._reader = reader
+        self._log = log
+        self._streamed = streamed
+        self._prompt_size = prompt_size
+        self._reply_size = 0
+        self._counted = False
+        self._taken = taken
+
+    async def batches(self) -> AsyncGenerator[list[Event], None]:
+        """The client's events, as many at a time as the backend's came; a batch may be empty.
+
+        The first batch comes with the backend's first event, ``Finish`` and ``Usage`` with the last. Raises
+        ``UpstreamError`` when the backend reports an error or breaks off; what text was held back has then come, and
+        of a call only what is complete. Closes the reply in any case, at once when nothing more of it counts.
+        """
+        async with self._reply:
+            if self._streamed:
+                async for batch in self._stream():
+                    yield batch
+            else:
+                events = decode_reply(await self._reply.read(), taken=self._taken)
+                yield self._read(events) + self._end()
+
+    async def _stream(self) -> AsyncIterator[list[Event]]:
+        sse = SseDecoder()
+        decoder = ChunkDecoder(taken=self._taken)
+        rest: list[Event] = []
+        try:
+            async for data in self._reply:
+                frames = sse.feed(data)
+                events = self._read(event for frame in frames for event in decoder.feed(frame))
+                if self._reader.done:
+                    await self._reply.aclose()
+                if decoder.saw_done or self._reader.done:
+                    rest = events
+                    break
+                if frames:
+                    yield events
+            else:
+                rest = self._read(event for frame in sse.close() for event in decoder.feed(frame))
+            rest += self._read(decoder.close())
+            if not (decoder.finished or decoder.saw_done or self._reader.done):
+                raise UpstreamError(BROKE_OFF, code="backend_broke_off")
+        except UpstreamError:
+            if not decoder.finished:
+                held: list[Event] = [event for event in self._reader.close("error") if not isinstance(event, Finish)]
+                if rest or held:
+                    yield rest + self._note(held)
+                raise
+            rest += self._read(decoder.close())
+        yield rest + self._end()
+        with contextlib.suppress(TimeoutError, UpstreamError):
+            async with asyncio.timeout(LINGER):
+                await anext(self._reply, b"")
+
+    def _read(self, events: Iterable[Event]) -> list[Event]:
+        """The client's events for the backend's."""
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, TextDelta | ReasoningDelta):
+                self._reply_size += len(event.text)
+            out += self._reader.feed(event)
+        return self._note(out)
+
+    def _end(self) -> list[Event]:
+        """A finish, unless the backend gave one, and an estimate of the tokens, unless it counted them."""
+        events = self._reader.close()
+        if not self._counted:
+            events.append(Usage(_tokens(self._prompt_size), _tokens(self._reply_size)))
+            self._log.estimated = True
+        return self._note(events)
+
+    def _note(self, events: list[Event]) -> list[Event]:
+        for event in events:
+            match event:
+                case ToolCallEnd():
+                    self._log.calls += 1
+                case Problem(kind):
+                    self._log.problems[kind] += 1
+                case Usage(prompt, completion):
+                    self._counted = True
+                    self._log.prompt_tokens, self._log.completion_tokens = prompt, completion
+        return events
+
+
+def _tokens(size: int) -> int:
+    return -(-size // CHARACTERS_PER_TOKEN)

@@ -1,0 +1,207 @@
+"""From a client's request to a backend's answer: choose the mode, open the upstream, see that the answer has begun.
+
+The backend is asked for a stream exactly when the client asks for one. A whole reply is a smaller job for both sides
+and has its tokens counted by every server (some ignore ``stream_options``); what a stream would save, generation that
+no longer counts, is rare. Whatever kind of body the backend then sends is read by what it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+
+from proxy.backends.capability import Capabilities, Facts
+from proxy.backends.constrain import constrain
+from proxy.backends.registry import Backend
+from proxy.core.dispatch import XmlDispatcher
+from proxy.core.errors import ClientError, UpstreamError
+from proxy.core.history import HistoryOptions
+from proxy.core.model import Request
+from proxy.core.readers import NativeReader
+from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
+from proxy.relay.models import Model, read_models, with_first
+from proxy.relay.native import pass_stream, pass_whole, with_model
+from proxy.relay.pump import Pump, is_event_stream
+from proxy.telemetry import RequestLog
+from proxy.transport.failures import UNREACHABLE
+from proxy.transport.headers import client_key, forwarded, returned
+from proxy.transport.upstream import Upstream, UpstreamReply
+from proxy.wire.upstream_chat import encode_request
+from proxy.wire.upstream_errors import upstream_error
+
+MAX_ERROR_BODY = 1024 * 1024
+"""Bytes of a backend's error response that are read."""
+
+READY_WITHIN = 5.0
+"""Seconds that a backend may take to say anything before it counts as not ready."""
+
+
+class Relay:
+    """Sends requests to the backend and hands back what it says."""
+
+    def __init__(self, backend: Backend, upstream: Upstream, capabilities: Capabilities) -> None:
+        self._backend = backend
+        self._upstream = upstream
+        self._capabilities = capabilities
+
+    async def answer(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
+        """The answer, once it has begun: an error up to then is raised, ``ClientError`` or ``UpstreamError``.
+
+        In ``auto``, a backend that refuses tools is asked again without them; the client never hears of it.
+        """
+        backend = self._backend
+        model = backend.model or ask.model
+        log.model, log.backend = model, backend.api_root
+        if backend.dispatcher == "native":
+            return await self._native(ask, log)
+        facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
+        if backend.dispatcher == "auto" and facts.native:
+            try:
+                return await self._native(ask, log)
+            except UpstreamError as error:
+                if not self._capabilities.learn_from_error(backend, model, error.message):
+                    raise
+        return await self._xml(ask, facts, log)
+
+    async def forward(
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        body: bytes | AsyncIterator[bytes],
+        length: int | None,
+        log: RequestLog,
+    ) -> ByteReply:
+        """The answer to a request that is none of ours. ``path`` is below the API root and may have a query.
+
+        A body that comes in pieces has ``length`` bytes, None if that is not known.
+        It comes back as it is, except that an error that is not JSON becomes an ``UpstreamError``.
+        """
+        log.mode, log.backend = "bytes", self._backend.api_root
+        url = self._backend.api_root + path
+        fields = [*forwarded(headers), *self._credentials(headers)]
+        reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
+        if reply.status >= 400 and "json" not in (reply.header("content-type") or ""):
+            raise await self._error(reply, url)
+        return ByteReply(reply.status, returned(reply.headers), await Begun.wait(_pieces(reply)))
+
+    async def models(self, headers: Headers) -> list[Model]:
+        """The models that can be asked for, the configured one first. Raises ``UpstreamError``."""
+        url = self._backend.api_root + "/models"
+        found: list[Model] = []
+        try:
+            reply = await self._open("GET", url, self._credentials(headers))
+            found = read_models(await reply.read())
+        except UpstreamError as error:
+            if self._backend.model is None or error.status != 404:
+                raise
+        return with_first(found, self._backend.model)
+
+    async def ready(self) -> bool:
+        """Whether the backend answers, and not with a failure of its own. A refused key is an answer."""
+        url = self._backend.api_root + "/models"
+        try:
+            async with asyncio.timeout(READY_WITHIN):
+                async with await self._upstream.open("GET", url, headers=self._credentials(())) as reply:
+                    return reply.status < 500
+        except (TimeoutError, UpstreamError):
+            return False
+
+    async def _native(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
+        """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked."""
+        log.mode = "native"
+        model = self._backend.model
+        body = ask.body if model is None or model == ask.model else with_model(ask.body, model)
+        fields = [*forwarded(ask.headers), *self._credentials(ask.headers), ("x-request-id", log.id)]
+        reply = await self._open("POST", self._backend.chat_url, fields, body)
+        streamed = is_event_stream(reply, ask.stream)
+        if streamed != ask.stream:
+            pump = Pump(reply, NativeReader(), log, streamed=streamed, prompt_size=len(body))
+            return EventReply(await Begun.wait(pump.batches()))
+        headers = returned(reply.headers)
+        if streamed:
+            return ByteReply(reply.status, headers, await Begun.wait(pass_stream(reply, log)))
+        return ByteReply(reply.status, headers, await pass_whole(reply, log))
+
+    async def _xml(self, ask: Ask, facts: Facts, log: RequestLog) -> ByteReply | EventReply:
+        """Tools as text, calls read out of text; without tools, reasoning told from text."""
+        request = ask.decode()
+        in_play = bool(request.offered) or request.has_tool_history
+        if not in_play and _is_more_than_text(request):
+            return await self._native(ask, log)
+        _check_choices(request)
+        log.mode = "xml"
+        backend = self._backend
+        dispatcher = XmlDispatcher(
+            HistoryOptions(system_role=backend.system_role, prefill=facts.prefill, vision=facts.vision),
+            starts_in_reasoning=facts.starts_in_reasoning,
+            example=backend.example,
+        )
+        prepared = dispatcher.prepare(request)
+        forced = constrain(facts.kind, request, starts_in_reasoning=facts.starts_in_reasoning)
+        prepared = replace(prepared, extra={**prepared.extra, **facts.fields, **forced})
+        body = encode_request(prepared, model=backend.model or request.model, stream=request.stream)
+        accept = "text/event-stream" if request.stream else "application/json"
+        fields = [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id)]
+        reply = await self._open("POST", backend.chat_url, fields, body)
+        pump = Pump(
+            reply,
+            dispatcher.reader(request),
+            log,
+            streamed=is_event_stream(reply, request.stream),
+            prompt_size=len(body),
+            taken=[call.id for message in request.messages for call in message.calls],
+        )
+        return EventReply(await Begun.wait(pump.batches()))
+
+    async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
+        """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""
+        try:
+            reply = await self._upstream.open(method, url, headers=headers, body=body)
+        except UpstreamError as error:
+            if error.code == UNREACHABLE:
+                self._capabilities.forget(self._backend)  # what comes back may be another server
+            raise
+        if not 200 <= reply.status < 300:
+            raise await self._error(reply, url)
+        return reply
+
+    async def _error(self, reply: UpstreamReply, url: str) -> UpstreamError:
+        error = upstream_error(reply.status, reply.headers, await reply.read(MAX_ERROR_BODY), url)
+        if self._backend.key:
+            error.message = error.message.replace(self._backend.key, "[the key]")
+        return error
+
+    def _credentials(self, headers: Headers) -> list[tuple[str, str]]:
+        """What the backend is told of who asks: its own key, else the client's if that is wanted."""
+        backend = self._backend
+        if backend.key:
+            return [("authorization", f"Bearer {backend.key}")]
+        key = client_key(headers) if backend.forward_client_key else None
+        return [("authorization", key)] if key else []
+
+
+async def _pieces(reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
+    async with reply:
+        async for piece in reply:
+            yield piece
+
+
+def _is_more_than_text(request: Request) -> bool:
+    """Asks for what events do not hold: several choices, or the tokens' probabilities."""
+    return _choices(request) > 1 or bool(request.extra.get("logprobs"))
+
+
+def _check_choices(request: Request) -> None:
+    if _choices(request) > 1:
+        raise ClientError(
+            "`n` must be 1 when tools are in play: this model calls tools in text, and one reply is read at a time. "
+            "Send the request several times instead.",
+            param="n",
+        )
+
+
+def _choices(request: Request) -> int:
+    count = request.extra.get("n")
+    return count if isinstance(count, int) else 1

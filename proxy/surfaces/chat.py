@@ -1,0 +1,65 @@
+"""OpenAI's Chat Completions as a client asks for one."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from functools import cached_property
+
+from proxy.core.collect import Reply
+from proxy.core.model import Request
+from proxy.wire.openai_chat import ChatRequest, StreamEncoder, decode_body, encode_reply, load_body
+
+NO_MODEL = "default"
+"""The model's name in answers to requests that named none."""
+
+
+class Chat:
+    """One request. Its body must be a JSON object, else ``ClientError``; the rest is read only where that is needed."""
+
+    def __init__(self, body: bytes) -> None:
+        self._raw = load_body(body)
+        model = self._raw.get("model")
+        self.model = model if isinstance(model, str) and model else None
+        self.stream = self._raw.get("stream") is True
+
+    @cached_property
+    def _decoded(self) -> ChatRequest:
+        return decode_body(self._raw)
+
+    def request(self) -> Request:
+        """What is asked for. Raises ``ClientError``."""
+        return self._decoded.request
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Headers of the answer that say how the request was read."""
+        dropped = ", ".join(self._decoded.dropped_tools)
+        return [("x-toolgraft-dropped-tools", ascii(dropped)[1:-1])] if dropped else []
+
+    def encoder(self) -> StreamEncoder:
+        """The encoder of a streamed answer."""
+        asked = self._decoded
+        return StreamEncoder(
+            id=_new_id(),
+            created=int(time.time()),
+            model=self.model or NO_MODEL,
+            include_usage=asked.request.include_usage,
+            legacy=asked.legacy_functions,
+            custom=asked.custom_tools,
+        )
+
+    def encode(self, reply: Reply) -> bytes:
+        """A whole answer. Raises ``UpstreamError`` for a reply that was not completed."""
+        asked = self._decoded
+        return encode_reply(
+            reply,
+            id=_new_id(),
+            created=int(time.time()),
+            model=self.model or NO_MODEL,
+            legacy=asked.legacy_functions,
+            custom=asked.custom_tools,
+        )
+
+
+def _new_id() -> str:
+    return "chatcmpl-" + secrets.token_hex(12)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from proxy.core.errors import UpstreamError
+from proxy.relay.native import pass_stream, pass_whole, with_model
+from proxy.telemetry import RequestLog
+from tests.relay.replies import FakeReply
+
+CALL = (
+    b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":'
+    b'{"name":"f","arguments":"{}"}}]}}]}\n\n'
+)
+USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}\n\n'
+
+
+def log() -> RequestLog:
+    return RequestLog("r1", "chat")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"model": "a", "n": 1e2}', b'{"model": "b\\"", "n": 1e2}'),
+        (b' {"n": 1.50 , "model" : "a"}\n', b' {"n": 1.50 , "model" : "b\\""}\n'),
+        (b'{"m": {"model": "a"}, "model": null}', b'{"m": {"model": "a"}, "model": "b\\""}'),
+        (b'{"model": "a", "model": "c"}', b'{"model": "b\\"", "model": "b\\""}'),
+        (b'{"n": 1}', b'{"model":"b\\"","n": 1}'),
+        (b"{}", b'{"model":"b\\""}'),
+        ('{"model": "ä", "x": "日本 \\ud83c"}'.encode(), '{"model": "b\\"", "x": "日本 \\ud83c"}'.encode()),
+    ],
+)
+def test_only_the_model_s_name_is_replaced(body: bytes, expected: bytes) -> None:
+    assert with_model(body, 'b"') == expected
+
+
+async def test_a_stream_comes_back_as_it_is_and_is_counted() -> None:
+    entry = log()
+    pieces = [b": ping\n\n", CALL[:20], CALL[20:] + USAGE[:5], USAGE[5:], b"data: [DONE]\n\n"]
+    reply = FakeReply(*pieces)
+    passed = [piece async for piece in pass_stream(reply.cast(), entry)]
+    assert b"".join(passed) == b"".join(pieces)
+    assert passed[0].endswith(CALL + USAGE[:5])
+    assert reply.closed
+    assert (entry.calls, entry.prompt_tokens, entry.completion_tokens) == (1, 5, 6)
+
+
+@pytest.mark.parametrize("pieces", [(), (b": only a comment\n\n",), (b"no events at all",)])
+async def test_a_stream_without_events_comes_back_too(pieces: tuple[bytes, ...]) -> None:
+    passed = [piece async for piece in pass_stream(FakeReply(*pieces).cast(), log())]
+    assert b"".join(passed) == b"".join(pieces)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [b'data: {"error": {"message": "busy", "code": 503}}\n\n', b'error: {"message": "busy", "code": 503}\n\n'],
+)
+async def test_an_error_as_the_first_event_is_raised_before_anything_is_passed(event: bytes) -> None:
+    reply = FakeReply(event, b"data: [DONE]\n\n")
+    with pytest.raises(UpstreamError, match="busy") as caught:
+        await anext(pass_stream(reply.cast(), log()))
+    assert caught.value.status == 503
+    assert reply.closed
+
+
+async def test_a_later_error_is_the_backend_s_to_tell() -> None:
+    pieces = [CALL, b'data: {"error": {"message": "busy"}}\n\n']
+    assert [piece async for piece in pass_stream(FakeReply(*pieces).cast(), log())] == pieces
+
+
+async def test_a_stream_that_breaks_is_an_error_after_what_came() -> None:
+    passed = pass_stream(FakeReply(CALL, broken=True).cast(), log())
+    assert await anext(passed) == CALL
+    with pytest.raises(UpstreamError):
+        await anext(passed)
+
+
+async def test_a_whole_reply_comes_back_as_it_is_and_is_counted() -> None:
+    entry = log()
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    body = json.dumps(
+        {
+            "choices": [
+                {"index": 0, "message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
+            ],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 6},
+        },
+        indent=3,
+    ).encode()
+    assert await pass_whole(FakeReply(body[:9], body[9:]).cast(), entry) == body
+    assert (entry.calls, entry.prompt_tokens, entry.completion_tokens) == (1, 5, 6)
+
+
+@pytest.mark.parametrize("body", [b"", b"not json", b'{"audio": 1}'])
+async def test_a_whole_reply_that_cannot_be_counted_comes_back_too(body: bytes) -> None:
+    entry = log()
+    assert await pass_whole(FakeReply(body).cast(), entry) == body
+    assert entry.calls == 0

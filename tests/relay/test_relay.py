@@ -1,0 +1,110 @@
+"""What the relay does with an upstream, a backend's capabilities and a request; what a client sees is in e2e."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from proxy.backends.capability import Capabilities
+from proxy.backends.registry import Backend
+from proxy.config import BackendConfig, DispatcherName
+from proxy.core.errors import ClientError, UpstreamError
+from proxy.relay import Ask, ByteReply, EventReply, Relay
+from proxy.surfaces.chat import Chat
+from proxy.telemetry import RequestLog
+from proxy.transport.upstream import Upstream
+from tests.support import backend as scripted
+from tests.support.proxy import free_port
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with Upstream() as connections:
+        yield connections
+
+
+def ask(**fields: Any) -> Ask:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
+    chat = Chat(body)
+    return Ask(chat.model, chat.stream, [], body, chat.request)
+
+
+def entry() -> RequestLog:
+    return RequestLog("r1", "chat")
+
+
+def relay_to(url: str, upstream: Upstream, dispatcher: DispatcherName = "xml", **options: Any) -> Relay:
+    return Relay(Backend.of(BackendConfig(url, dispatcher, **options)), upstream, Capabilities(upstream))
+
+
+async def test_the_log_says_where_a_request_went_and_how(upstream: Upstream) -> None:
+    with scripted.Backend() as backend:
+        log = entry()
+        reply = await relay_to(backend.url, upstream, model="real").answer(ask(tools=[TOOL]), log)
+        assert isinstance(reply, EventReply)
+        await reply.batches.aclose()
+        assert (log.model, log.backend, log.mode) == ("real", backend.url + "/v1", "xml")
+        assert backend.chats[-1].json["model"] == "real"
+        reply = await relay_to(backend.url, upstream, "native").answer(ask(), log)
+        assert isinstance(reply, ByteReply)
+        assert (log.model, log.mode) == ("m", "native")
+
+
+async def test_an_answer_that_nobody_reads_is_closed(upstream: Upstream) -> None:
+    with scripted.Backend() as backend:
+        backend.script(scripted.sse(scripted.chunk({"content": "a"}), end="hang"))
+        reply = await relay_to(backend.url, upstream).answer(ask(stream=True), entry())
+        assert isinstance(reply, EventReply)
+        await reply.batches.aclose()
+        assert await asyncio.to_thread(backend.hung_up.wait, 2)
+
+
+async def test_a_request_that_is_wrong_is_not_sent(upstream: Upstream) -> None:
+    with scripted.Backend() as backend:
+        with pytest.raises(ClientError):
+            await relay_to(backend.url, upstream).answer(ask(messages=[]), entry())
+        assert backend.chats == []
+
+
+async def test_a_native_backend_judges_requests_itself(upstream: Upstream) -> None:
+    with scripted.Backend() as backend:
+        await relay_to(backend.url, upstream, "native").answer(ask(messages=[]), entry())
+        assert backend.chats[-1].json["messages"] == []
+
+
+async def test_what_was_known_of_a_backend_is_forgotten_when_it_is_gone(upstream: Upstream) -> None:
+    port = free_port()
+    relay = relay_to(f"http://127.0.0.1:{port}", upstream, "auto")
+    with scripted.Backend(port=port, probe_tokens=(10, 60)):
+        assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), ByteReply)
+    with pytest.raises(UpstreamError):
+        await relay.answer(ask(tools=[TOOL]), entry())
+    with scripted.Backend(port=port, probe_tokens=(10, 10)):
+        assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), EventReply)
+
+
+@pytest.mark.parametrize("system_role", [True, False])
+async def test_the_prompt_is_made_as_the_backend_needs_it(upstream: Upstream, system_role: bool) -> None:
+    with scripted.Backend() as backend:
+        reply = await relay_to(backend.url, upstream, system_role=system_role).answer(ask(tools=[TOOL]), entry())
+        assert isinstance(reply, EventReply)
+        await reply.batches.aclose()
+        roles = [message["role"] for message in backend.chats[-1].json["messages"]]
+        assert roles == (["system", "user"] if system_role else ["user"])
+
+
+async def test_a_worked_example_is_shown_where_it_is_wanted(upstream: Upstream) -> None:
+    prompts = []
+    with scripted.Backend() as backend:
+        for example in (False, True):
+            reply = await relay_to(backend.url, upstream, example=example).answer(ask(tools=[TOOL]), entry())
+            assert isinstance(reply, EventReply)
+            await reply.batches.aclose()
+            prompts.append(backend.chats[-1].json["messages"][0]["content"])
+    assert len(prompts[1]) > len(prompts[0])
