@@ -1,0 +1,287 @@
+"""The routes, and the one place where errors become answers. Plain ASGI: little is done for a request or a token."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import re
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import aclosing
+from typing import TypeAlias
+
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from proxy.asgi import ClientGoneError, Exchange
+from proxy.backends.capability import Capabilities
+from proxy.backends.registry import Backend
+from proxy.config import Config
+from proxy.core.collect import collect
+from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
+from proxy.relay import Ask, ByteReply, EventReply, Relay
+from proxy.relay.models import models_body
+from proxy.surfaces.chat import Chat
+from proxy.telemetry import RequestLog, logger
+from proxy.transport.upstream import Upstream
+from proxy.wire import jsonio
+from proxy.wire.openai_chat import KEEP_ALIVE, encode_error, error_body
+from proxy.wire.sse import frame
+
+JSON = ("content-type", "application/json")
+STREAM = (
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("cache-control", "no-cache"),
+    ("x-accel-buffering", "no"),  # nginx holds a stream back unless it is told not to
+)
+CLIENT_GONE = 499
+"""What the log calls the status of an answer that nobody waited for (nginx's word)."""
+
+HEALTH = "health"
+"""The surface of requests that are not logged: a supervisor makes one every few seconds."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+
+Handler: TypeAlias = Callable[[Exchange, RequestLog], Awaitable[None]]
+
+
+class Endpoint:
+    """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any)."""
+
+    def __init__(self, handler: Handler, methods: Collection[str] = ()) -> None:
+        self._handler = handler
+        self._methods = methods
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the handler on the exchange that the application made."""
+        exchange: Exchange = scope["exchange"]
+        if self._methods and exchange.method not in self._methods:
+            allowed = ", ".join(self._methods)
+            error = ClientError(f"{scope['path']} takes {allowed}, not {exchange.method}.", status=405)
+            status, headers, body = encode_error(error)
+            await exchange.respond(status, [*headers, ("allow", allowed)], body)
+        else:
+            await self._handler(exchange, scope["log"])
+
+
+class App:
+    """The proxy as an ASGI application. It opens nothing before its lifespan has begun.
+
+    Raises ``ConfigError`` when ``config`` names a backend that cannot be one.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._backend = Backend.of(config.backend)
+        self._relay: Relay
+        reading = ("GET", "HEAD")
+        self._router = Router(
+            [
+                Route("/v1/chat/completions", Endpoint(self._chat, ("POST",))),
+                Route("/v1/models", Endpoint(self._models, reading)),
+                Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
+                Route("/v1/{path:path}", Endpoint(self._forward)),
+                Route("/health", Endpoint(self._health, reading)),
+                Route("/ready", Endpoint(self._ready, reading)),
+            ],
+            redirect_slashes=False,
+            default=Endpoint(_unknown),
+            lifespan=self._lifespan,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Whatever goes wrong, the client gets an error object."""
+        if scope["type"] != "http":
+            await self._router(scope, receive, send)
+            return
+        exchange = Exchange(scope, receive, send, request_id(scope))
+        log = RequestLog(exchange.request_id, surface="other")
+        scope.update(path=canonical(scope["path"]), exchange=exchange, log=log)
+        try:
+            await self._router(scope, receive, send)
+        except ToolgraftError as error:
+            await _fail(exchange, log, error)
+        except ClientGoneError:
+            log.status, log.error = CLIENT_GONE, "client_gone"
+        except asyncio.CancelledError:  # the server's doing, after it has waited long enough for this answer to end
+            await _fail(exchange, log, ToolgraftError("The proxy is being stopped.", status=503, code="stopping"))
+        except Exception:
+            logger.exception("unexpected error in the request %s", log.id)
+            await _fail(exchange, log, ToolgraftError(f"The proxy failed. Its log has the reason, under {log.id}."))
+        log.status = log.status or exchange.status
+        if log.surface != HEALTH:
+            log.write()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: object) -> AsyncIterator[None]:
+        async with (
+            Upstream(connect_timeout=self._config.connect_timeout) as upstream,
+            aclosing(Capabilities(upstream)) as capabilities,
+        ):
+            self._relay = Relay(self._backend, upstream, capabilities)
+            yield
+
+    async def _chat(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = "chat"
+        body = await exchange.body(self._config.max_body)
+        chat = Chat(body)
+        log.stream = chat.stream
+        ask = Ask(chat.model, chat.stream, exchange.headers, body, chat.request)
+        tick = functools.partial(_keep_alive, exchange) if chat.stream else None
+        async with exchange.watch(tick, self._config.keep_alive):
+            answer = await self._relay.answer(ask, log)
+            if isinstance(answer, ByteReply):
+                await _send_bytes(exchange, answer)
+            elif chat.stream:
+                await _send_events(exchange, chat, answer)
+            else:
+                async with aclosing(answer.batches) as batches:
+                    reply = collect([event async for batch in batches for event in batch])
+                await exchange.respond(200, [JSON, *chat.headers()], chat.encode(reply))
+
+    async def _models(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = "models"
+        async with exchange.watch():
+            models = await self._relay.models(exchange.headers)
+            await exchange.respond(200, [JSON], models_body(models))
+
+    async def _model(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = "models"
+        name = exchange.scope["path_params"]["id"]
+        async with exchange.watch():
+            for model in await self._relay.models(exchange.headers):
+                if model["id"] == name:
+                    await exchange.respond(200, [JSON], jsonio.dumps(model))
+                    return
+        raise ClientError(f"There is no model {name!r}.", status=404, code="model_not_found", param="model")
+
+    async def _forward(self, exchange: Exchange, log: RequestLog) -> None:
+        path = _path_to_forward(exchange)
+        declared = exchange.header("content-length")
+        length = int(declared) if declared is not None and declared.isdecimal() else None
+        has_body = length or exchange.header("transfer-encoding") is not None
+        body = exchange.pieces(self._config.max_body) if has_body else b""
+        try:
+            async with exchange.watch():
+                reply = await self._relay.forward(exchange.method, path, exchange.headers, body, length, log)
+                await _send_bytes(exchange, reply)
+        except UpstreamError:
+            if exchange.refusal is not None:  # the backend was not to blame
+                raise exchange.refusal from None
+            raise
+
+    async def _health(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = HEALTH
+        await exchange.respond(200, [JSON], b'{"status":"ok"}')
+
+    async def _ready(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = HEALTH
+        async with exchange.watch():
+            if await self._relay.ready():
+                await exchange.respond(200, [JSON], b'{"status":"ready"}')
+                return
+        where = self._backend.api_root
+        raise ToolgraftError(f"The backend at {where} does not answer yet.", status=503, code="backend_not_ready")
+
+
+def create_app(config: Config) -> App:
+    """The proxy for ``config``. Raises ``ConfigError``."""
+    return App(config)
+
+
+def request_id(scope: Scope) -> str:
+    """The client's ``x-request-id`` if it is plain, else a new one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            given: str = value.decode("latin-1")
+            if _REQUEST_ID.fullmatch(given):
+                return given
+    return "req_" + secrets.token_hex(8)
+
+
+def canonical(path: str) -> str:
+    """The path that a client means: a base URL may have been given with ``/v1`` twice or not at all."""
+    path = path.rstrip("/") or "/"
+    while path.startswith("/v1/v1/") or path == "/v1/v1":
+        path = path[len("/v1") :]
+    if path in ("/chat/completions", "/models") or path.startswith("/models/"):
+        path = "/v1" + path
+    return path
+
+
+def _path_to_forward(exchange: Exchange) -> str:
+    """What follows the API root, percent-encoded as the client sent it, query included. Raises ``ClientError``.
+
+    A path that climbs (``..``) would reach what the backend serves outside of its API.
+    """
+    path: str = exchange.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    while path.startswith("/v1/v1/"):
+        path = path[len("/v1") :]
+    if not path.startswith("/v1/") or any(part in (".", "..") for part in re.split(r"[/\\]", exchange.scope["path"])):
+        raise _no_such_path(exchange)
+    query = exchange.scope["query_string"].decode("latin-1")
+    return path[len("/v1") :] + (f"?{query}" if query else "")
+
+
+async def _unknown(exchange: Exchange, log: RequestLog) -> None:
+    raise _no_such_path(exchange)
+
+
+def _no_such_path(exchange: Exchange) -> ClientError:
+    return ClientError(f"There is nothing at {exchange.scope['path']}. The API is under /v1.", status=404)
+
+
+async def _send_bytes(exchange: Exchange, reply: ByteReply) -> None:
+    if isinstance(reply.body, bytes):
+        await exchange.respond(reply.status, reply.headers, reply.body)
+        return
+    async with aclosing(reply.body) as pieces:
+        if exchange.status is None:
+            await exchange.start(reply.status, _for_streams(reply.headers))
+        async for piece in pieces:
+            await exchange.write(piece)
+        await exchange.end()
+
+
+def _for_streams(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """``headers``, with the ones against buffering when they announce a stream of events."""
+    if not any(name == "content-type" and "event-stream" in value for name, value in headers):
+        return list(headers)
+    ours = STREAM[1:]
+    return [pair for pair in headers if pair[0] not in dict(ours)] + list(ours)
+
+
+async def _send_events(exchange: Exchange, chat: Chat, reply: EventReply) -> None:
+    async with aclosing(reply.batches) as batches:
+        encoder = chat.encoder()
+        if exchange.status is None:
+            await exchange.start(200, [*STREAM, *chat.headers()])
+        data = encoder.start()
+        async for batch in batches:
+            data += encoder.encode(batch)
+            if data:
+                await exchange.write(data)
+                data = b""
+        await exchange.end(encoder.done())
+
+
+async def _keep_alive(exchange: Exchange) -> None:
+    """Fill a silence, so that nobody between here and the client takes it for the end."""
+    if exchange.status is None:
+        await exchange.start(200, STREAM)
+    if exchange.between_events:
+        await exchange.write(KEEP_ALIVE)
+
+
+async def _fail(exchange: Exchange, log: RequestLog, error: ToolgraftError) -> None:
+    """Tell the client of ``error``: as the answer, or within the stream that has begun.
+
+    Any other answer that has begun is left incomplete, and the server then breaks the connection: its end would say
+    that all is well.
+    """
+    log.error = error.code or error.type
+    if exchange.status is None:
+        await exchange.respond(*encode_error(error))
+    elif exchange.is_event_stream and not exchange.ended:
+        await exchange.end((b"" if exchange.between_events else b"\n\n") + frame(error_body(error)))
