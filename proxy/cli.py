@@ -1,0 +1,48 @@
+"""The command line: ``toolgraft COMMAND``. A command's module is imported when it is called, so that help is quick."""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+
+import click
+
+from proxy.core.errors import ToolgraftError
+
+COMMANDS = {
+    "serve": "Put tool calling in front of a model server.",
+    "demo": "Run a tool loop on a small local model, step by step, then keep serving.",
+}
+"""Every command and the line that ``--help`` shows for it; the command ``x`` is ``proxy.commands.x.x``."""
+
+
+class Commands(click.Group):
+    """The commands of ``COMMANDS``. An error that the proxy reports on purpose is one line, with exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None for an unknown name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"proxy.commands.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ToolgraftError as error:
+            raise click.ClickException(error.message) from error
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(metadata.version("toolgraft"), prog_name="toolgraft")
+def main() -> None:
+    """Toolgraft gives native tool calling to any model server."""

@@ -1,0 +1,113 @@
+"""``toolgraft serve``: the proxy in front of a model server, or of the embedded model."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import cast
+
+import click
+
+from proxy import telemetry
+from proxy.config import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    DISPATCHERS,
+    LOG_FORMATS,
+    BackendConfig,
+    Config,
+    DispatcherName,
+    LogFormat,
+    key_from_environment,
+)
+
+
+@click.command()
+@click.option("--backend", metavar="URL", help="The model server, with or without /v1.")
+@click.option(
+    "--dispatcher",
+    type=click.Choice(DISPATCHERS),
+    default="auto",
+    show_default=True,
+    help="native: the backend calls tools itself. xml: as text, read by the proxy. auto: find out.",
+)
+@click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="The port to listen on; 0 picks a free one.",
+)
+@click.option("--model", metavar="NAME", help="The model to ask the backend for, whatever the client asks for.")
+@click.option("--backend-key-env", metavar="VAR", help="The environment variable that holds the backend's API key.")
+@click.option("--forward-client-key", is_flag=True, help="Send the client's own API key on to the backend.")
+@click.option("--no-system-role", is_flag=True, help="The model's chat template knows no system message.")
+@click.option("--local", is_flag=True, help="Serve a small embedded model instead of a backend.")
+@click.option(
+    "--model-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The GGUF file that --local serves instead of its own model.",
+)
+@click.option("--log-format", type=click.Choice(LOG_FORMATS), default="human", show_default=True)
+def serve(
+    backend: str | None,
+    dispatcher: str,
+    host: str,
+    port: int,
+    model: str | None,
+    backend_key_env: str | None,
+    forward_client_key: bool,
+    no_system_role: bool,
+    local: bool,
+    model_file: Path | None,
+    log_format: str,
+) -> None:
+    """Put tool calling in front of a model server."""
+    local = local or model_file is not None
+    if local == (backend is not None):
+        raise click.UsageError("Give either --backend URL or --local.")
+    from proxy.server import Server, bind  # imported late: what these need takes a moment
+
+    telemetry.configure(as_json=log_format == "json")
+    key = key_from_environment(backend_key_env, os.environ)
+    signal.signal(signal.SIGTERM, _terminate)
+    with bind(host, port) as bound, ExitStack() as stack:
+        config = Config(
+            backend=BackendConfig(
+                url=backend or _start_local(stack, model_file),
+                dispatcher=cast(DispatcherName, dispatcher),
+                model=model,
+                key=key,
+                key_env=backend_key_env,
+                forward_client_key=forward_client_key,
+                system_role=not no_system_role,
+                example=local and model_file is None,
+            ),
+            host=host,
+            port=port,
+            log_format=cast(LogFormat, log_format),
+        )
+        try:
+            Server(config, bound, ready=partial(_announce, config)).serve_until_signal()
+        except KeyboardInterrupt:
+            raise SystemExit(0) from None
+
+
+def _announce(config: Config, url: str) -> None:
+    click.echo(f"Toolgraft listens on {url}/v1 in front of {config.backend.url}")
+
+
+def _start_local(stack: ExitStack, model_file: Path | None) -> str:
+    from proxy.local import LocalModel
+
+    return stack.enter_context(LocalModel(model_file)).url
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    """Unwind as for Ctrl-C, so that the embedded model's process is ended too."""
+    raise SystemExit(0)
