@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import atheris  # type: ignore[import-not-found,unused-ignore]
+import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["proxy"]):
     from proxy.core.parser import parse
