@@ -6,8 +6,9 @@ is left out, and the schema is read as if it said less. Nothing is ever fetched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -111,9 +112,12 @@ def merge(first: Mapping[str, Json], second: Mapping[str, Json]) -> dict[str, Js
     Raises ``NoValueError`` when they have no type in common.
     """
     merged = {**first, **second}
-    if isinstance(first.get("properties"), dict) and isinstance(second.get("properties"), dict):
-        names = dict.fromkeys([*first["properties"], *second["properties"]])
-        merged["properties"] = {name: _both(_member(first, name), _member(second, name)) for name in names}
+    one, other = properties(first), properties(second)
+    if one or other:
+        # What one side does not declare, it may still speak of.
+        unnamed = first.get("additionalProperties", True), second.get("additionalProperties", True)
+        names = dict.fromkeys([*one, *other])
+        merged["properties"] = {n: _both(one.get(n, unnamed[0]), other.get(n, unnamed[1])) for n in names}
     for word in first.keys() & second.keys() - NOTES - {"properties"}:
         merged[word] = _meet(word, first[word], second[word])
     for word in ("anyOf", "oneOf"):
@@ -121,10 +125,6 @@ def merge(first: Mapping[str, Json], second: Mapping[str, Json]) -> dict[str, Js
             merged[word] = first[word]
             merged["allOf"] = [*merged.get("allOf", ()), {word: second[word]}]
     return merged
-
-
-def _member(schema: Mapping[str, Json], name: str) -> Json:
-    return schema["properties"].get(name, schema.get("additionalProperties", True))
 
 
 def _both(first: Json, second: Json) -> Json:
@@ -165,6 +165,12 @@ def _wide(names: Iterable[str]) -> set[str]:
     return {*names, "integer"} if "number" in names else {*names}
 
 
+def properties(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The declared members; none where the word is misused."""
+    declared = schema.get("properties")
+    return declared if isinstance(declared, dict) else {}
+
+
 def types(schema: Mapping[str, Json]) -> list[str] | None:
     """The types that ``schema`` allows, by its ``type``, else by the other words in it; None for any."""
     said = schema.get("type")
@@ -183,9 +189,10 @@ def type_of(value: Json) -> str:
             return "null"
         case bool():
             return "boolean"
-        case int() | float() | jsontext.Number():
-            exact = number(value)
-            return "integer" if exact is not None and exact == exact.to_integral_value() else "number"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
         case str():
             return "string"
         case list() | tuple():
@@ -201,13 +208,15 @@ def is_type(value: Json, allowed: Iterable[str]) -> bool:
 
 def number(value: Json) -> Decimal | None:
     """``value`` as a finite number, None when it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | jsontext.Number):
-        return None
-    try:
-        exact = Decimal(value) if isinstance(value, int) else Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return exact if exact.is_finite() else None
+    match value:
+        case bool():
+            return None
+        case int():
+            return Decimal(value)
+        case float() if math.isfinite(value):
+            return Decimal(repr(value))
+        case _:
+            return None
 
 
 def count(value: Json, default: int) -> int:

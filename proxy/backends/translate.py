@@ -1,8 +1,9 @@
 """JSON Schemas to GBNF rules.
 
 What a grammar can say of a JSON Schema is said: members in the order declared, required ones, types, enums, bounds,
-formats, references. What it cannot (``pattern``, ``uniqueItems``, ``not``, ``if`` …) is left to validation. Some of
-what a schema allows is left out: members that it does not declare, unless it speaks of them, and very long values.
+formats, references. What it cannot (``pattern``, ``uniqueItems``, ``not``, ``if`` …, and what is said of values beside
+listing them) is left to validation. Some of what a schema allows is left out: members that it does not declare, unless
+it speaks of them, and very long values.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Translator:
                 return self._any_of((b if plain else {"allOf": [flat, b]} for b in branches), chain, depth)
         values = flat["enum"] if isinstance(flat.get("enum"), list) else [flat["const"]] if "const" in flat else None
         if values:
-            return self._enum(values, flat)
+            return self._enum([*values, None] if flat.get("nullable") is True else values, flat)
         allowed = schemas.types(flat)
         if allowed is None:
             return "json"
@@ -129,7 +130,7 @@ class Translator:
         if not texts:
             raise NoValueError
         if sum(map(len, texts)) > _MAX_ENUM:
-            return self._any_of(({"type": schemas.type_of(value)} for value in fitting), _NO_CHAIN, 0)
+            return self.value({"type": list(dict.fromkeys(map(schemas.type_of, fitting)))})
         return self._rule(gbnf.one_of(texts))
 
     def _string(self, schema: Mapping[str, Json]) -> str:
@@ -176,8 +177,7 @@ class Translator:
 
     def _object(self, schema: Mapping[str, Json], depth: int) -> str:
         """Members in the order declared, then undeclared ones; what is not required may be left out."""
-        declared = schema.get("properties")
-        declared = declared if isinstance(declared, dict) else {}
+        declared = schemas.properties(schema)
         unnamed = schema.get("additionalProperties", True)
         required = [n for n in schemas.strings(schema.get("required")) if n in declared or unnamed is not False]
         members: list[tuple[str, bool]] = []

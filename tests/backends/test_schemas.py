@@ -8,7 +8,6 @@ import pytest
 
 from proxy.backends import schemas
 from proxy.backends.schemas import NoValueError, TooLargeError
-from proxy.core.arguments.jsontext import Number
 from proxy.core.model import Json
 
 NO_CHAIN: frozenset[str] = frozenset()
@@ -128,8 +127,6 @@ def test_types_are_read_as_they_are_meant(schema: Json, types: list[str] | None)
         (1, "integer"),
         (1.0, "integer"),
         (1.5, "number"),
-        (Number("1e2"), "integer"),
-        (Number("0.1"), "number"),
         ("1", "string"),
         ([], "array"),
         ({}, "object"),
@@ -144,8 +141,7 @@ def test_the_type_of_a_value(value: Json, name: str) -> None:
 def test_numbers_are_read_exactly_and_what_is_none_is_none() -> None:
     assert schemas.number(0.1) == Decimal("0.1")
     assert schemas.number(10**5000) == 10**5000
-    assert schemas.number(Number("1e400")) == Decimal("1e400")
-    assert [schemas.number(value) for value in (True, None, "5", float("inf"), float("nan"), Number("x"))] == [None] * 6
+    assert [schemas.number(value) for value in (True, None, "5", float("inf"), float("nan"))] == [None] * 5
 
 
 def test_counts_and_lists_of_strings_are_read_leniently() -> None:
