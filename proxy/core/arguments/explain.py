@@ -29,13 +29,17 @@ _ABOUT_THE_VALUE = frozenset(
 
 _MOST_NAMES = 20
 _SHOWN = 80
-OPTIONS = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000, size_limit=1 << 18, dfa_size_limit=1 << 21)
+_LONGEST = 600
+_VALUE = "\0"  # stands for the value in the validator's messages
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000, size_limit=1 << 18, dfa_size_limit=1 << 21)
 """Bounds the time of one pattern on one string to some tenths of a millisecond, and the memory of a pattern."""
 
 
 def compiled(schema: Json) -> Validator:
     """A validator that fetches nothing and takes formats as remarks. Raises ``ValueError`` if there is none."""
-    return jsonschema_rs.validator_for(schema, offline=True, validate_formats=False, pattern_options=OPTIONS)
+    return jsonschema_rs.validator_for(
+        schema, offline=True, validate_formats=False, pattern_options=_PATTERNS, mask=_VALUE
+    )
 
 
 class Explanation:
@@ -75,7 +79,7 @@ class Explanation:
             if isinstance(error.kind, ValidationErrorKind.BacktrackLimitExceeded):
                 yield None
             else:
-                yield f"{spoken(path)}: {_told(error, value, node)}"
+                yield f"{spoken(path)}: {_short(_told(error, value, node), _LONGEST)}"
         for options in alternatives(node):
             if not any(self._outline.admits((option,), value) for option in options):
                 yield f"{spoken(path)}: {_other_type(self._outline.kinds(({'anyOf': options},)), value)}"
@@ -103,8 +107,10 @@ def _told(error: ValidationError, value: Json, node: dict[str, Json]) -> str:
             return f"must be one of {_listed(map(_json, options))}, not {_short(dumps(value))}"
         case ValidationErrorKind.Constant(option):
             return f"must be {_short(_json(option))}, not {_short(dumps(value))}"
+        case ValidationErrorKind.PropertyNames(about):
+            return about.message.replace(_VALUE, f"the name {_short(str(about.instance))}", 1)
         case _:
-            return _short(error.message)
+            return error.message.replace(_VALUE, _short(dumps(value)), 1)
 
 
 def _other_type(types: Iterable[str], value: Json) -> str:
@@ -120,5 +126,5 @@ def _json(option: Json) -> str:
     return json.dumps(option, ensure_ascii=False, default=str)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+def _short(text: str, most: int = _SHOWN) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
