@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 
 from proxy.core.bare import begins_bare
@@ -11,15 +12,17 @@ from proxy.core.bodies.base import Body, Leftover, RawCall, Status
 from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.calls import ToolSet
 from proxy.core.code import TICKS
-from proxy.core.dialects import JSON, Form
+from proxy.core.forms import Form, Heading
 from proxy.core.fragments import ArgumentStream
 from proxy.core.grammar import Grammar
 from proxy.core.machine import Machine, Step
+from proxy.core.notations import JSON, PYTHON
 from proxy.core.regions import Region, Tentative, read_again
-from proxy.core.scanner import Marks
+from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 _LONGEST_START = 1_024  # characters by which a kind of body is told
+_LONGEST_HEADING = 300
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
 _MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
@@ -27,17 +30,19 @@ _LONGEST_CODE_LINE = 2_000
 
 
 class CallModes(Machine):
-    """Reads calls from their opener on. ``stream_after``: see :class:`~proxy.core.parser.Parser`."""
+    """Reads calls from their opener on. ``read_calls``, ``stream_after``: see :class:`~proxy.core.parser.Parser`."""
 
     def __init__(
         self,
         tools: ToolSet,
         grammar: Grammar,
         *,
+        read_calls: bool,
         parallel: bool,
         stream_after: int | None,
         new_id: Callable[[], str],
     ) -> None:
+        self._read_calls = read_calls
         self._stream_after = stream_after
         self._reread_length = 0
         self._body: Body | None = None
@@ -63,14 +68,31 @@ class CallModes(Machine):
         here = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
         region.use(text[at:here])
         start = text[here : here + _LONGEST_START]
+        whole = final or len(start) == _LONGEST_START
         for spec in region.form.bodies:
-            reader = reader_for(spec)
-            fits = reader.fits(spec, start, final=final or len(start) == _LONGEST_START)
-            if fits is None:
+            if isinstance(spec, Heading):
+                below = _below(spec, start, final=whole)
+                if below:
+                    self._region = self._tentative = None
+                    self._heading(spec)
+                    return here + below, True
+                if below is None:
+                    return here, False
+            elif self._read_calls:
+                reader = reader_for(spec)
+                fits = reader.fits(spec, start, final=whole)
+                if fits is None:
+                    return here, False
+                if fits:
+                    self._body = reader(spec, marks_of(frozenset(region.form.closers)), self._grammar.openers)
+                    self._mode = self._in_body
+                    return here, True
+        if region.opener in self._grammar.wrappers:
+            if not final and self._grammar.openers.may_start(text, here):
                 return here, False
-            if fits:
-                self._body = reader(spec, Marks(region.form.closers), self._grammar.openers)
-                self._mode = self._in_body
+            if self._grammar.openers.at(text, here):
+                self._region = None
+                self._mode = self._text
                 return here, True
         self._region = None
         if final and self._cut and not start:
@@ -81,6 +103,10 @@ class CallModes(Machine):
             return here + len(region.opener), True
         self._as_text("".join(region.raw))
         return here, True
+
+    @abstractmethod
+    def _heading(self, heading: Heading) -> None:
+        """A heading of a message has been dropped; what it says of the message holds for what comes."""
 
     def _in_body(self, text: str, at: int, final: bool) -> Step:
         region, body = self._region, self._body
@@ -261,7 +287,7 @@ class CallModes(Machine):
         return self._open_bare(at, ())
 
     def _open_bare(self, at: int, closers: tuple[str, ...]) -> Step:
-        self._region = Region("", Form("", (JSON,), closers), bare=True)
+        self._region = Region("", Form("", (PYTHON, JSON), closers), bare=True)
         self._mode = self._choose
         return at, True
 
@@ -321,3 +347,11 @@ class CallModes(Machine):
         for call in held.calls:
             if not self.done:
                 self._send(call)
+
+
+def _below(heading: Heading, text: str, *, final: bool) -> int | None:
+    """The index past ``heading`` at the start of ``text``: 0 if it does not stand there, None if it still may."""
+    if not final and heading.until not in text and len(text) < _LONGEST_HEADING:
+        return None
+    found = heading.pattern.match(text)
+    return found.end() if found else 0

@@ -1,126 +1,369 @@
 """The ways in which models write tool calls and reasoning, as one table.
 
-A new model family is a row here and a fixture under ``fixtures/replies/``. A :class:`Dialect` says by which text a call
-opens, how what follows is written (:data:`BodySpec`), and by which text it ends; ``bodies/`` reads the kinds of body.
+A new model family is a row here and a fixture under ``fixtures/replies/``. Rows may share an opener: their bodies are
+then tried one after another.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import TypeAlias
-
-
-@dataclass(frozen=True, slots=True)
-class JsonBody:
-    """JSON: call objects, lists of them, or several one after another.
-
-    ``header`` matches what stands before the JSON and names the tool in its group ``name``; the JSON is then the
-    arguments alone. ``keyed`` objects are ``{"tool_name": {arguments}}``.
-    """
-
-    header: re.Pattern[str] | None = None
-    keyed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TagsBody:
-    """Markup: a tag that names the tool, then one element a parameter, whose text is the value.
-
-    ``call`` matches the tag that opens a call (group ``name``) and begins with the fixed text ``lead``; ``call_end``
-    closes it (None: only the form's closer does). ``parameter`` matches what opens a value (group ``key``, and
-    ``string`` = ``true`` or ``false`` where the model says whether the value is a string), ``parameter_end`` closes it;
-    ``{key}`` in it stands for the key.
-    """
-
-    lead: str
-    call: re.Pattern[str]
-    call_end: str | None
-    parameter: re.Pattern[str]
-    parameter_end: str
-
-
-BodySpec: TypeAlias = JsonBody | TagsBody
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One way to write a call: ``opener``, a body of one of ``bodies`` (tried in order by its first bytes), a closer.
-
-    Without ``closers`` the call ends where its body ends. ``kept``: the opener is a part of the body.
-    """
-
-    opener: str
-    bodies: tuple[BodySpec, ...]
-    closers: tuple[str, ...] = ()
-    kept: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reasoning:
-    """A pair of marks around reasoning. ``anywhere``: it is read wherever it stands, else at the head of a reply."""
-
-    opener: str
-    closer: str
-    anywhere: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How one family of models writes. ``source`` says where that is known from.
-
-    ``wrappers`` are marks around calls or answers that carry no meaning of their own; ``terminators`` end a turn and
-    are dropped at the very end of a reply.
-    """
-
-    name: str
-    source: str
-    forms: tuple[Form, ...] = ()
-    reasoning: tuple[Reasoning, ...] = ()
-    wrappers: tuple[str, ...] = ()
-    terminators: tuple[str, ...] = ()
-
-
-JSON = JsonBody()
-
-FUNCTION_TAGS = TagsBody(
-    lead="<function=",
-    call=re.compile(r"<function=(?P<name>[^>\n<]+)>"),
-    call_end="</function>",
-    parameter=re.compile(r"<parameter=(?P<key>[^>\n<]+)>"),
-    parameter_end="</parameter>",
-)
-
-FUNCTION_JSON = JsonBody(header=re.compile(r"<function=(?P<name>[^>\n<]+)>\s*"))
-
-ARG_PAIRS = TagsBody(
-    lead="",
-    call=re.compile(r"(?P<name>[A-Za-z_][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n)"),
-    call_end=None,
-    parameter=re.compile(r"<arg_key>(?P<key>[^<]+)</arg_key>\s*<arg_value>"),
-    parameter_end="</arg_value>",
+from proxy.core.forms import Dialect, Form, Heading, JsonBody, Reasoning, SketchBody
+from proxy.core.notations import (
+    ELEMENTS,
+    FUNCTION_TAGS,
+    HARMONY_ANSWER,
+    HARMONY_CALL,
+    HARMONY_THOUGHT,
+    JSON,
+    JSON_LIST,
+    KIMI_TAGS,
+    MINIMAX_TAGS,
+    MUSE_THOUGHT,
+    NAME,
+    PYTHON,
+    functions,
+    headed,
+    invoke,
+    pairs,
 )
 
 THINK = Reasoning("<think>", "</think>")
 
 _HERMES_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
 
+
+def _messages(*bodies: JsonBody | Heading) -> tuple[Form, ...]:
+    """Messages below a header line, which begins with a token, or with the receiver where the prompt has the token."""
+    openers = ("<|start|>", "<|end|><|start|>", "<|eom|><|start|>", "<|channel|>", "<|end|><|channel|>")
+    closers = ("<|call|>", "<|end|>")
+    tokens = tuple(Form(opener, bodies, closers, kept=True) for opener in openers)
+    return (*tokens, Form("to=", bodies, closers, kept=True, head=True))
+
+
 DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="hermes",
-        source="Nous Hermes 2 Pro and Qwen 2.5/3 chat templates; Toolgraft's own protocol. "
-        "Qwen3-Coder's and GLM's bodies come within the same tag.",
+        source="Nous Hermes 2 Pro and Qwen 2.5/3 chat templates; Toolgraft's own protocol. Within the same tag come "
+        "the bodies of the Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE templates "
+        "(<function=…>) and of the GLM 4.5 to 5, Ling 3, Spark 2.5 and Poolside templates (<arg_key>).",
         forms=tuple(
-            Form(opener, (JSON, FUNCTION_JSON, FUNCTION_TAGS, ARG_PAIRS), _HERMES_CLOSERS)
+            Form(opener, (JSON, FUNCTION_TAGS, pairs(), ELEMENTS), _HERMES_CLOSERS)
             for opener in ("<tool_call>", "<toolcall>", "<tool-call>")
         ),
         reasoning=(THINK, Reasoning("<thinking>", "</thinking>"), Reasoning("<thought>", "</thought>")),
-        terminators=("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<eos>", "<end_of_turn>"),
+        terminators=("<|im_end|>", "<|endoftext|>", "</s>", "<eos>", "<|user|>", "<|observation|>"),
     ),
     Dialect(
         name="function-tag",
-        source="Qwen3-Coder, Nemotron 3 and Llama 3.1 templates, when the outer tag is missing",
-        forms=(Form("<function=", (FUNCTION_JSON, FUNCTION_TAGS), kept=True),),
+        source="Llama 3.1 prompt format (user-defined custom tool calling, JSON arguments); Qwen3-Coder model card "
+        "discussions: the outer tag is at times missing.",
+        forms=(Form("<function=", (FUNCTION_TAGS,), kept=True),),
+    ),
+    Dialect(
+        name="llama3",
+        source="Llama 3.1 and 3.2 prompt formats; the JSON comes without a token as well",
+        forms=(Form("<|python_tag|>", (JSON,)),),
+        terminators=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
+    ),
+    Dialect(
+        name="pythonic",
+        source="Llama 3.2 and 4 prompt formats, ToolACE; the list comes without tokens as well",
+        forms=(Form("<|python_start|>", (PYTHON, JSON), ("<|python_end|>",)),),
+        terminators=("<|eot|>", "<|eom|>"),
+    ),
+    Dialect(
+        name="mistral",
+        source="mistral-common: instruct tokenizers v3 (a list of calls), v11 (name, [CALL_ID], [ARGS]) and v13",
+        forms=(
+            Form(
+                "[TOOL_CALLS]",
+                (JSON, headed(rf"{NAME}\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*")),
+                ("[/TOOL_CALLS]",),
+            ),
+        ),
+        reasoning=(Reasoning("[THINK]", "[/THINK]"),),
+    ),
+    Dialect(
+        name="deepseek-v3",
+        source="DeepSeek V3 and R1 (name, then fenced JSON) and V3.1 (JSON) chat templates",
+        forms=(
+            Form(
+                "<｜tool▁call▁begin｜>",
+                (headed(rf"(?:function<｜tool▁sep｜>)?{NAME}\s*(?:<｜tool▁sep｜>)?\s*"),),
+                ("<｜tool▁call▁end｜>",),
+            ),
+        ),
+        wrappers=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+        terminators=("<｜end▁of▁sentence｜>",),
+    ),
+    Dialect(
+        name="deepseek-v3.2",
+        source="DeepSeek V3.2 and V4 encoding files (DSML)",
+        forms=(
+            Form("<｜DSML｜function_calls>", (invoke("｜DSML｜"),), ("</｜DSML｜function_calls>",)),
+            Form("<｜DSML｜tool_calls>", (invoke("｜DSML｜"),), ("</｜DSML｜tool_calls>",)),
+            Form("<｜DSML｜invoke", (invoke("｜DSML｜"),), kept=True),
+        ),
+    ),
+    Dialect(
+        name="deepseek-v4.1",
+        source="DeepSeek V4.1 encoding file (DSML with a space in the tags)",
+        forms=(
+            Form("<｜DSML｜ calls>", (invoke("｜DSML｜ "),), ("</｜DSML｜ calls>",)),
+            Form("<｜DSML｜ invoke", (invoke("｜DSML｜ "),), kept=True),
+        ),
+    ),
+    Dialect(
+        name="kimi-k2",
+        source="Kimi K2 tool call guidance and chat template; Kimi-VL's thinking marks",
+        forms=(
+            Form(
+                "<|tool_call_begin|>",
+                (
+                    headed(
+                        r"(?:functions\.)?(?P<name>[\w./-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
+                        until="<|tool_call_argument_begin|>",
+                    ),
+                ),
+                ("<|tool_call_end|>",),
+            ),
+        ),
+        reasoning=(Reasoning("◁think▷", "◁/think▷"),),
+        wrappers=(
+            "<|tool_calls_section_begin|>",
+            "<|tool_calls_section_end|>",
+            "<|tool_call_section_begin|>",
+            "<|tool_call_section_end|>",
+        ),
+    ),
+    Dialect(
+        name="kimi-k3",
+        source="Kimi K3 encoding file (XTML)",
+        forms=(Form("<|open|>call ", (KIMI_TAGS,), kept=True),),
+        reasoning=(
+            Reasoning("<|open|>think<|sep|>", "<|close|>think<|sep|>", anywhere=True),
+            Reasoning("<|open|>think<|sep|>", "<|open|>response<|sep|>", anywhere=True),
+        ),
+        wrappers=(
+            "<|open|>response<|sep|>",
+            "<|close|>response<|sep|>",
+            "<|open|>tools<|sep|>",
+            "<|close|>tools<|sep|>",
+            "<|close|>message<|sep|>",
+        ),
+        terminators=("<|end_of_msg|>",),
+    ),
+    Dialect(
+        name="minimax-m2",
+        source="MiniMax M2 tool calling guide and chat template",
+        forms=(Form("<minimax:tool_call>", (invoke(),), ("</minimax:tool_call>",)),),
+        terminators=("[e~[",),
+    ),
+    Dialect(
+        name="minimax-m3",
+        source="MiniMax M3 chat template: arguments as nested elements",
+        forms=(Form("]<]minimax[>[<tool_call>", (MINIMAX_TAGS,), ("]<]minimax[>[</tool_call>",)),),
+        reasoning=(Reasoning("<mm:think>", "</mm:think>"),),
+    ),
+    Dialect(
+        name="harmony",
+        source="OpenAI harmony response format (gpt-oss)",
+        forms=_messages(HARMONY_CALL, HARMONY_THOUGHT, HARMONY_ANSWER),
+        terminators=("<|end|>", "<|return|>", "<|call|>"),
+    ),
+    Dialect(
+        name="muse",
+        source="Muse chat template: messages to a receiver, calls in <atem:…> tags",
+        forms=(
+            *_messages(MUSE_THOUGHT, HARMONY_ANSWER),
+            Form("<atem:function_calls>", (invoke("atem:"),), ("</atem:function_calls>",)),
+        ),
+    ),
+    Dialect(
+        name="gemma4",
+        source="Gemma 4 chat template and prompt formatting guide",
+        forms=(Form("<|tool_call>", (SketchBody('<|"|>'),), ("<tool_call|>",)),),
+        reasoning=(
+            Reasoning("<|channel>thought\n", "<channel|>", anywhere=True),
+            Reasoning("<|channel>", "<channel|>", anywhere=True),
+        ),
+        terminators=("<turn|>", "<end_of_turn>"),
+    ),
+    Dialect(
+        name="functiongemma",
+        source="FunctionGemma formatting guide",
+        forms=(Form("<start_function_call>", (SketchBody("<escape>"),), ("<end_function_call>",)),),
+        terminators=("<start_function_response>",),
+    ),
+    Dialect(
+        name="granite",
+        source="Granite 3 chat templates",
+        forms=(Form("<|tool_call|>", (JSON_LIST,)),),
+        wrappers=("<|/tool_call|>",),
+    ),
+    Dialect(
+        name="granite-3.2",
+        source="Granite 3.2 model card: thinking=True, reasoning in words",
+        forms=(Form("<|tool_call|>", (JSON_LIST,)),),
+        reasoning=(Reasoning("Here is my thought process:", "Here is my response:"),),
+        auto=False,
+    ),
+    Dialect(
+        name="granite-20b",
+        source="Granite 20B function calling model card",
+        forms=(Form("<function_call>", (JSON,), ("</function_call>",)),),
+    ),
+    Dialect(
+        name="phi4-mini",
+        source="Phi-4-mini model card and technical report",
+        forms=(Form("functools", (JSON_LIST,), head=True),),
+    ),
+    Dialect(
+        name="lfm2",
+        source="LFM2 model card and chat template",
+        forms=(Form("<|tool_call_start|>", (PYTHON, JSON), ("<|tool_call_end|>",)),),
+    ),
+    Dialect(
+        name="function-calls",
+        source="OLMo 3 chat template (Python calls, one a line); Claude's older documentation (<invoke>)",
+        forms=(
+            Form("<function_calls>", (invoke(), PYTHON, JSON), ("</function_calls>",)),
+            Form("<invoke name=", (invoke(),), kept=True),
+            Form("<invoke>", (JSON,), ("</invoke>",)),
+        ),
+    ),
+    Dialect(
+        name="nemotron",
+        source="Llama-Nemotron and Nemotron Nano v2 chat templates",
+        forms=(Form("<TOOLCALL>", (JSON,), ("</TOOLCALL>",)),),
+    ),
+    Dialect(
+        name="tool-calls",
+        source="Jamba, Hunyuan-A13B, Apriel and MiniMax M1 chat templates (JSON); Hy-V3's (a section of calls)",
+        forms=(Form("<tool_calls>", (JSON,), ("</tool_calls>",)),),
+        reasoning=(Reasoning("", "[BEGIN FINAL RESPONSE]"),),
+        wrappers=("<tool_calls>",),
+    ),
+    Dialect(
+        name="hunyuan",
+        source="Hunyuan-A13B model card: the answer stands between <answer> marks",
+        forms=(Form("<tool_calls>", (JSON,), ("</tool_calls>",)),),
+        reasoning=(Reasoning("<think>", "</think>\n<answer>\n"),),
+        terminators=("</answer>",),
+        auto=False,
+    ),
+    Dialect(
+        name="command",
+        source="Command R7B and Command A chat templates",
+        forms=(Form("<|START_ACTION|>", (JSON,), ("<|END_ACTION|>",)),),
+        reasoning=(Reasoning("<|START_THINKING|>", "<|END_THINKING|>", anywhere=True),),
+        wrappers=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+        terminators=("<|END_OF_TURN_TOKEN|>",),
+    ),
+    Dialect(
+        name="internlm",
+        source="InternLM 2 chat format description",
+        forms=(Form("<|action_start|><|plugin|>", (JSON,), ("<|action_end|>",)),),
+    ),
+    Dialect(
+        name="apertus",
+        source="Apertus chat template",
+        forms=(Form("<|tools_prefix|>", (JsonBody(keyed=True),), ("<|tools_suffix|>",)),),
+        reasoning=(Reasoning("<|inner_prefix|>", "<|inner_suffix|>", anywhere=True),),
+        terminators=("<|assistant_end|>",),
+    ),
+    Dialect(
+        name="seed-oss",
+        source="Seed-OSS chat template",
+        forms=(Form("<seed:tool_call>", (FUNCTION_TAGS, JSON), ("</seed:tool_call>",)),),
+        reasoning=(Reasoning("<seed:think>", "</seed:think>"),),
+        terminators=("<seed:eos>",),
+    ),
+    Dialect(
+        name="longcat",
+        source="LongCat-Flash chat template",
+        forms=(Form("<longcat_tool_call>", (JSON, pairs()), ("</longcat_tool_call>",)),),
+        reasoning=(Reasoning("<longcat_think>", "</longcat_think>"),),
+    ),
+    Dialect(
+        name="gigachat3",
+        source="GigaChat 3 and 3.1 chat templates",
+        forms=(
+            Form("<|function_call|>", (JSON,)),
+            Form("<|message_sep|>\n\nfunction call<|role_sep|>\n", (JSON,)),
+        ),
+        terminators=("<|message_sep|>",),
+    ),
+    Dialect(
+        name="step3",
+        source="Step 3 chat template",
+        forms=(
+            Form(
+                "<｜tool_calls_begin｜>",
+                (invoke("steptml:", before="<｜tool_call_begin｜>", behind="<｜tool_call_end｜>"),),
+                ("<｜tool_calls_end｜>",),
+            ),
+        ),
+    ),
+    Dialect(
+        name="k2-horizon",
+        source="K2 Horizon chat template",
+        forms=(
+            Form(
+                "<ifm|tool_call>",
+                (JSON, pairs("ifm|", r"\s*(?:<ifm\|arg_type>(?:(?P<string>string)|(?P<json>[^<]*))</ifm\|arg_type>)?")),
+                ("</ifm|tool_call>",),
+            ),
+        ),
+        reasoning=(Reasoning("<ifm|think>", "</ifm|think>"),),
+        wrappers=("<ifm|tool_calls>", "</ifm|tool_calls>"),
+    ),
+    Dialect(
+        name="plamo3",
+        source="PLaMo 3 chat template",
+        forms=(
+            Form(
+                "<|plamo:begin_tool_request:plamo|>",
+                (
+                    headed(
+                        r"<\|plamo:begin_tool_name:plamo\|>(?P<name>[^<]+)<\|plamo:end_tool_name:plamo\|>\s*"
+                        r"<\|plamo:begin_tool_arguments:plamo\|>(?:<\|plamo:constrain\|>\w+)?<\|plamo:msg\|>\s*",
+                        until="<|plamo:msg|>",
+                    ),
+                ),
+                (
+                    "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>",
+                    "<|plamo:end_tool_request:plamo|>",
+                ),
+            ),
+        ),
+        reasoning=(Reasoning("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>", anywhere=True),),
+        wrappers=("<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>"),
+    ),
+    Dialect(
+        name="inkling",
+        source="Inkling chat template",
+        forms=(Form("<|content_invoke_tool_json|>", (JSON,), ("<|end_message|>",)),),
+        reasoning=(Reasoning("<|content_thinking|>", "<|end_message|>", anywhere=True),),
+        wrappers=("<|message_model|>", "<|content_text|>", "<|content_invoke_tool_text|>", "<|end_message|>"),
+    ),
+    Dialect(
+        name="dots",
+        source="dots chat template",
+        forms=(Form("<dots_function_call>", (JSON, invoke()), ("</dots_function_call>",)),),
+    ),
+    Dialect(
+        name="minicpm5",
+        source="MiniCPM 5 chat template; its tags at times lose their space",
+        forms=(
+            Form("<function name=", (functions("<function name=", "<param name="),), kept=True),
+            Form("<functionname=", (functions("<functionname=", "<paramname="),), kept=True),
+        ),
+    ),
+    Dialect(
+        name="functionary",
+        source="Functionary v3.2 chat template",
+        forms=(Form(">>>", (headed(rf"{NAME}\n"),), ()),),
+        auto=False,
     ),
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 
-from proxy.core.dialects import DIALECTS, OWN, RESULT_MARKS, RESULTS_LINE, Dialect, Form
+from proxy.core.dialects import DIALECTS, OWN, RESULT_MARKS, RESULTS_LINE
+from proxy.core.forms import Dialect, Form, Heading, Reasoning
 from proxy.core.scanner import Marks
 
 AUTO = "auto"
@@ -23,12 +25,15 @@ class Grammar:
     anywhere: frozenset[str]  # openers of reasoning that count wherever they stand
     wrappers: frozenset[str]
     terminators: frozenset[str]
-    stray_closers: frozenset[str]
+    stray_closers: frozenset[str]  # closers that mean nothing outside of a call
+    late_closers: frozenset[str]  # closers of other families: the same, once there was a call
     openers: Marks
+    heads: Marks  # openers that count as the first thing of an answer alone
     closers: Marks
     ends: Marks
     think_openers: Marks
     think_closers: Marks
+    lone_closers: frozenset[str]  # those of them that mean nothing else, so that one without its opener tells
     terminator_marks: Marks
     results: Marks
     marks: Marks  # everything that means something in an answer
@@ -37,47 +42,79 @@ class Grammar:
 
 @cache
 def grammar(dialect: str = AUTO) -> Grammar:
-    """The grammar of one row by its name, or of all rows (``"auto"``). Raises ``ValueError`` for an unknown name."""
+    """The grammar of one row by its name, or of all rows (``"auto"``). Raises ``ValueError`` for an unknown name.
+
+    A row that was asked for says how calls are written; reasoning and the ends of turns are read as in all rows.
+    """
+    always = tuple(row for row in DIALECTS if row.auto)
     if dialect == AUTO:
-        return _grammar(DIALECTS, OWN)
-    rows = [row for row in DIALECTS if row.name == dialect]
+        return _grammar(always, OWN, always)
+    rows = tuple(row for row in DIALECTS if row.name == dialect)
     if not rows:
         known = ", ".join(sorted(row.name for row in DIALECTS))
         raise ValueError(f"unknown dialect {dialect!r}; there are: {AUTO}, {known}")
-    return _grammar(rows, frozenset({dialect}))
+    return _grammar(rows, frozenset({dialect}), (*rows, *always))
 
 
-def _grammar(rows: list[Dialect] | tuple[Dialect, ...], own: frozenset[str]) -> Grammar:
-    forms: dict[str, Form] = {}
-    closers_of: dict[str, list[str]] = {}
-    for row in rows:
-        for form in row.forms:
-            forms.setdefault(form.opener, form)
-        for pair in row.reasoning:
-            closers_of.setdefault(pair.opener, []).append(pair.closer)
-    anywhere = frozenset(pair.opener for row in rows for pair in row.reasoning if pair.anywhere)
-    foreign = frozenset(form.opener for row in rows if row.name not in own for form in row.forms)
-    own_openers = frozenset(form.opener for row in rows if row.name in own for form in row.forms)
-    closers = frozenset(closer for form in forms.values() for closer in form.closers)
-    think_closers = frozenset(closer for some in closers_of.values() for closer in some)
+def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dialect]) -> Grammar:
+    """``rows`` say how calls are written, ``around`` what else there is in a reply."""
+    forms = _merged(form for row in rows for form in row.forms)
+    foreign = _merged(form for row in rows if row.name not in own for form in row.forms)
+    known = _merged(form for row in rows if row.name in own for form in row.forms)
+    reasoning = [pair for row in around for pair in row.reasoning]
+    closers_of = _closers_of(reasoning)
+    anywhere = frozenset(pair.opener for pair in reasoning if pair.anywhere)
+    stray_closers = frozenset(closer for form in known.values() for closer in form.closers)
+    late_closers = frozenset(closer for form in foreign.values() for closer in form.closers) - stray_closers
+    think_closers = frozenset(pair.closer for pair in reasoning)
     wrappers = frozenset(mark for row in rows for mark in row.wrappers)
-    terminators = frozenset(mark for row in DIALECTS for mark in row.terminators)
-    plain = {*_CODE, *closers_of, *think_closers, *terminators}
+    strays = frozenset(pair.closer for pair in reasoning if pair.anywhere)
+    terminators = frozenset(mark for row in around for mark in row.terminators)
+    openers = frozenset(opener for opener, form in forms.items() if not form.head)
+    headings = frozenset(
+        opener for opener in openers if any(isinstance(body, Heading) for body in forms[opener].bodies)
+    )
+    plain = {*_CODE, *anywhere, *closers_of, *think_closers, *terminators, *headings}
     return Grammar(
         forms=forms,
-        foreign=foreign - own_openers,
-        closers_of={opener: tuple(some) for opener, some in closers_of.items()},
+        foreign=frozenset(foreign) - frozenset(known),
+        closers_of=closers_of,
         anywhere=anywhere,
-        wrappers=wrappers,
+        wrappers=wrappers | strays,
         terminators=terminators,
-        stray_closers=closers,
-        openers=Marks(forms),
-        closers=Marks(closers),
-        ends=Marks({*forms, *closers}),
+        stray_closers=stray_closers,
+        late_closers=late_closers,
+        openers=Marks(openers),
+        heads=Marks(frozenset(forms) - openers),
+        closers=Marks(stray_closers),
+        ends=Marks({*openers, *stray_closers, *late_closers}),
         think_openers=Marks(closers_of),
         think_closers=Marks(think_closers),
+        lone_closers=think_closers - wrappers - late_closers,
         terminator_marks=Marks(terminators),
         results=Marks(RESULT_MARKS),
-        marks=Marks({*plain, *_BARE, *forms, *closers, *wrappers, *RESULT_MARKS, RESULTS_LINE}),
+        marks=Marks({*plain, *_BARE, *openers, *stray_closers, *late_closers, *wrappers, *RESULT_MARKS, RESULTS_LINE}),
         plain_marks=Marks(plain),
     )
+
+
+def _merged(forms: Iterable[Form]) -> dict[str, Form]:
+    """``forms`` by opener; those with the same opener become one, whose bodies are tried one after another."""
+    merged: dict[str, Form] = {}
+    for form in forms:
+        first = merged.get(form.opener)
+        if first is None:
+            merged[form.opener] = form
+        else:
+            bodies = dict.fromkeys((*first.bodies, *form.bodies))
+            closers = dict.fromkeys((*first.closers, *form.closers))
+            merged[form.opener] = replace(first, bodies=tuple(bodies), closers=tuple(closers))
+    return merged
+
+
+def _closers_of(reasoning: Iterable[Reasoning]) -> dict[str, tuple[str, ...]]:
+    closers_of: dict[str, list[str]] = {}
+    for pair in reasoning:
+        if pair.opener:
+            closers_of.setdefault(pair.opener, []).append(pair.closer)
+    return {opener: tuple(dict.fromkeys(closers)) for opener, closers in closers_of.items()}

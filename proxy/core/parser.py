@@ -29,11 +29,12 @@ from proxy.core.code import TICKS
 from proxy.core.collect import Reply, collect
 from proxy.core.dialects import RESULT_MARKS, RESULTS_LINE
 from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
+from proxy.core.forms import Heading
 from proxy.core.grammar import AUTO, grammar
 from proxy.core.machine import Step
 from proxy.core.model import Json, Tool
 from proxy.core.regions import Tentative
-from proxy.core.scanner import Marks
+from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 
@@ -79,7 +80,6 @@ class Parser(CallModes):
         whole: bool = False,
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
-        self._read_calls = read_calls
         self._whole = whole
         self._starts_in_reasoning = starts_in_reasoning
         self._source: list[str] = []  # all text so far, while a lone think closer could still claim it
@@ -87,6 +87,7 @@ class Parser(CallModes):
         super().__init__(
             ToolSet(map(Tool.of, tools)),
             grammar(dialect),
+            read_calls=read_calls,
             parallel=parallel,
             stream_after=None if whole else stream_arguments_after,
             new_id=new_id,
@@ -157,22 +158,43 @@ class Parser(CallModes):
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
         if at == len(text):
             return at, False
+        if not final and self._grammar.think_openers.may_start(text, at):
+            return at, False
         mark = self._grammar.think_openers.at(text, at)
         if mark:
             self._open_reasoning(mark)
             return at + len(mark), True
-        if not final and self._grammar.think_openers.may_start(text, at):
-            return at, False
         if self._starts_in_reasoning:
             self._think_closers = self._grammar.think_closers
             self._had_reasoning = True
             self._mode = self._reasoning
         else:
-            self._mode = self._text
+            self._mode = self._start
         return at, True
 
+    def _start(self, text: str, at: int, final: bool) -> Step:
+        """In front of the answer: some openers count only here."""
+        if self._out.empty:
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            heads = self._grammar.heads
+            if at == len(text) or (not final and heads.may_start(text, at)):
+                return at, False
+            mark = heads.at(text, at)
+            if mark:
+                return self._open(mark, at)
+        self._mode = self._text
+        return at, True
+
+    def _heading(self, heading: Heading) -> None:
+        self._mode = self._text
+        if heading.closers:
+            self._think_closers = marks_of(frozenset(heading.closers))
+            self._had_reasoning = True
+            self._source.clear()
+            self._mode = self._reasoning
+
     def _open_reasoning(self, mark: str) -> None:
-        self._think_closers = Marks(self._grammar.closers_of[mark])
+        self._think_closers = marks_of(frozenset(self._grammar.closers_of[mark]))
         self._had_reasoning = True
         self._source.clear()
         self._mode = self._reasoning
@@ -181,7 +203,7 @@ class Parser(CallModes):
         found = self._think_closers.find(text, at, final=final)
         if found:
             self._out.reason(text[at : found.start])
-            self._mode = self._text
+            self._mode = self._start
             return found.end, True
         hold = len(text) if final else self._think_closers.hold(text, at)
         self._out.reason(text[at:hold])
@@ -226,7 +248,7 @@ class Parser(CallModes):
             return self._maybe_bare(text, at, final)
         if mark in table.forms:
             return self._open(mark, at)
-        if mark in table.think_closers.marks and not self._had_reasoning and not self._code.inline:
+        if mark in table.lone_closers and not self._had_reasoning and not self._code.inline:
             if self._literal_think:
                 self._literal_think = False
                 self._show(mark)
@@ -240,14 +262,16 @@ class Parser(CallModes):
             self._literal_think = True
             self._show(mark)
         elif mark in table.think_closers.marks:
-            if self._out.has_text:
+            if self._out.has_text and mark not in table.wrappers:
                 self._show(mark)
         elif mark in table.terminators:
             self._out.terminator(mark)
         elif mark in RESULT_MARKS or mark == RESULTS_LINE:
             return self._result(mark, text, at, final)
-        elif mark in table.stray_closers:
+        elif mark in table.stray_closers or (mark in table.late_closers and self._out.calls):
             self._out.problem("dropped_markup", f"A closing {mark} stood outside of any call.", mark)
+        elif mark in table.late_closers:
+            self._show(mark)
         return end, True
 
     def _result(self, mark: str, text: str, at: int, final: bool) -> Step:

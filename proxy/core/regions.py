@@ -7,9 +7,9 @@ from typing import Literal
 
 from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, RawCall, Status
-from proxy.core.dialects import Form
+from proxy.core.forms import Form, Heading
 from proxy.core.fragments import ArgumentStream
-from proxy.core.scanner import Marks
+from proxy.core.scanner import Marks, marks_of
 
 Rule = Literal["fence", "inline", "whole"]
 """Why a call is tentative: it stands in a code fence, in inline code, or has no tag at all."""
@@ -47,9 +47,11 @@ class Tentative:
 def read_again(form: Form, text: str, openers: Marks) -> Body | None:
     """A fresh reading of a body of ``form`` that is taken to end, closer included, with ``text``; None: it does not."""
     for spec in form.bodies:
+        if isinstance(spec, Heading):
+            continue
         reader = reader_for(spec)
         if reader.fits(spec, text, final=True):
-            body: Body = reader(spec, Marks(form.closers), openers)
+            body: Body = reader(spec, marks_of(frozenset(form.closers)), openers)
             end, status = body.take(text, 0, final=True)
             return body if status is Status.DONE and end == len(text) and body.reading.calls else None
     return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,14 @@ class Marks:
     def find(self, text: str, at: int = 0, *, final: bool = True) -> Found | None:
         """The first mark from ``at`` on, None if there is none.
 
-        Unless ``final``, a mark that may still become a longer one with what comes next is not found yet.
+        Unless ``final``, a mark is not found yet while it, or one that begins before it, may still become a longer one
+        with what comes next.
         """
         found = self._pattern.search(text, at)
-        if found is None or (not final and found[0] in self._prefixes and self.may_start(text, found.start())):
+        if found is None:
+            return None
+        near_end = len(text) - found.start() < self._longest
+        if not final and near_end and self.hold(text, at) <= found.start():
             return None
         return Found(found.start(), found.end(), found[0])
 
@@ -61,3 +66,9 @@ class Marks:
             if text[found.start() :] in self._prefixes:
                 return found.start()
         return len(text)
+
+
+@cache
+def marks_of(marks: frozenset[str]) -> Marks:
+    """:class:`Marks` of ``marks``, made once: a call must not cost the making of a hundred openers' pattern."""
+    return Marks(marks)

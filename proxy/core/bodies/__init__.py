@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.bodies.pythonbody import PythonReader
+from proxy.core.bodies.sketchbody import SketchReader
 from proxy.core.bodies.tagsbody import TagsReader
-from proxy.core.dialects import BodySpec, JsonBody, TagsBody
+from proxy.core.forms import BodySpec, JsonBody, PythonBody, SketchBody, TagsBody
 
-_READERS: dict[type, Any] = {JsonBody: JsonReader, TagsBody: TagsReader}
+_READERS: dict[type, Any] = {
+    JsonBody: JsonReader,
+    TagsBody: TagsReader,
+    PythonBody: PythonReader,
+    SketchBody: SketchReader,
+}
 
 
 def reader_for(spec: BodySpec) -> Any:

@@ -12,8 +12,8 @@ from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
 from proxy.core.bodies.base import Item, Leftover, RawCall, Reading, Status
 from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
-from proxy.core.dialects import JsonBody
-from proxy.core.scanner import Marks
+from proxy.core.forms import JsonBody
+from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 _FENCE_OPEN = re.compile(r"\s*```\w*[ \t]*\n\s*")
@@ -34,7 +34,7 @@ class JsonReader:
         self._spec = spec
         self._closers = closers
         self._openers = openers
-        self._ends = Marks(closers.marks | openers.marks)
+        self._ends = marks_of(closers.marks | openers.marks)
         self._pieces: list[str] = []
         self._length = 0
         self._name: str | None = None
@@ -48,19 +48,19 @@ class JsonReader:
     def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
         if spec.header is not None:
+            if not final and spec.until not in text and len(text) < _LONGEST_HEADER:
+                return None
             found = spec.header.match(text)
             if found is None:
-                return None if len(text) < _LONGEST_HEADER and "{" not in text and not final else False
+                return False
             text = text[found.end() :]
-            allowed = "{"
-        else:
-            allowed = "{["
+        starts = "{" if spec.header is not None else spec.starts
         fence = _FENCE_OPEN.match(text)
         rest = text[fence.end() :] if fence else text.lstrip()
         if not fence and rest.startswith("`"):
             return None if len(rest) < _LONGEST_HEADER and "\n" not in rest and not final else False
         if rest:
-            return rest[0] in allowed
+            return rest[0] in starts
         return None if not final else False
 
     def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
@@ -139,10 +139,21 @@ class JsonReader:
             here = self._use(text, at, here)
             self._open_value()
             return here, None
-        if self._openers.at(text, here) or not self._closers.marks:
+        if self._openers.at(text, here):
             self._finish()
             return at, Status.DONE
-        return self._talk(text, at, final=final)
+        return self._talk(text, at, final=final) if self._closers.marks else self._brackets(text, at, final=final)
+
+    def _brackets(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
+        """Closing brackets too many at the very end are dropped."""
+        end = _BRACKETS.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        if end == len(text) and not final:
+            return at, Status.MORE
+        self._finish()
+        if end < len(text):
+            return at, Status.DONE
+        self.reading.dropped = text[at:].strip()
+        return end, Status.DONE
 
     def _talk(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
         """Words between the JSON and its closer are dropped; without a closer near by they belong to the answer."""
@@ -157,12 +168,7 @@ class JsonReader:
             return found.end, Status.DONE
         if not final and limit == len(text):
             return at, Status.MORE
-        self._finish()
-        brackets = _BRACKETS.match(text, at).end()  # type: ignore[union-attr]
-        if final and brackets == len(text):
-            self.reading.dropped = text[at:].strip()
-            return brackets, Status.DONE
-        return at, Status.DONE
+        return self._brackets(text, at, final=True)
 
     def _finish(self) -> None:
         body = "".join(self._pieces)

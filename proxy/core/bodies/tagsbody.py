@@ -1,195 +1,207 @@
 """Bodies of markup: a tag that names the tool, then one element a parameter whose text is the value.
 
-Nothing escapes a value here, so what ends it is decided by what follows: a closer counts where the markup goes on
-behind it. A value that is never closed ends at the first place where the call could have ended.
+Nothing escapes a value, so two rules say where it ends. Its closing tag counts only where the markup goes on behind it:
+with a parameter, the end of the call, or the end of the body. And markup that a value quotes (a whole call, a parameter
+on a line of its own) is closed by its own closing tags first. Read forgivingly, a value that is never closed ends where
+the next parameter begins or the call ends.
 """
 
 from __future__ import annotations
 
 import re
+from html import unescape
 
-from proxy.core.bodies.base import RawCall, Reading, Status, Value
-from proxy.core.dialects import TagsBody
+from proxy.core.arguments.jsontext import dumps, members
+from proxy.core.arguments.repair import repair
+from proxy.core.bodies.base import RawCall, Value
+from proxy.core.bodies.spanbody import SpanReader
+from proxy.core.forms import TagsBody
 from proxy.core.scanner import Marks
 
 _SPACE = re.compile(r"\s*")
-_LONGEST_TAG = 300
+_NAME_SO_FAR = re.compile(r"[\w.:/-]*\s*(?:<[\w/|]*)?")
+_ITEM = "item"
+_WIDEST_INDENT = 64
+_DEEPEST = 500
 
 
-class TagsReader:
-    """Reads one :class:`TagsBody`. ``closers`` end the body; without any it ends with its first call."""
+class TagsReader(SpanReader):
+    """Reads one :class:`TagsBody`."""
 
     def __init__(self, spec: TagsBody, closers: Marks, openers: Marks) -> None:
-        self.reading = Reading()
         self._spec = spec
-        self._closers = closers
-        self._openers = openers
-        ends = set(closers.marks)
-        if spec.call_end:
-            ends.add(spec.call_end)
-        self._ends = Marks(ends)
-        self._single = not closers.marks
-        self._name: str | None = None
-        self._values: list[Value] = []
-        self._key: str | None = None
-        self._string: bool | None = None
-        self._pieces: list[str] = []
-        self._value_marks = self._ends
-        self._candidates: list[tuple[int, str]] = []  # where the open value may have ended: length so far, the mark
-        self._length = 0
+        finals = (spec.call_end or spec.parameter_end).rpartition("}")[2]
+        super().__init__(closers, openers, own_end=spec.call_end or "", finals=(finals, "}"))
 
     @staticmethod
     def fits(spec: TagsBody, text: str, *, final: bool) -> bool | None:
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
-        text = text.lstrip()
-        if not text:
-            return None if not final else False
-        if not text.startswith(spec.lead):
-            return None if spec.lead.startswith(text) and not final else False
-        if spec.call.match(text) and (final or spec.call.match(text + "x")):
-            return True
-        if final or len(text) >= _LONGEST_TAG:
-            return bool(spec.call.match(text))
-        return None if _may_grow(spec, text) else False
-
-    def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
-        """See :class:`~proxy.core.bodies.base.Body`."""
-        while True:
-            if self._key is not None:
-                at, go_on = self._value(text, at, final=final)
-                if not go_on:
-                    return at, Status.MORE
-                continue
-            here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-            if here == len(text):
-                if final and self._name is None and self.reading.items:
-                    return here, Status.DONE
-                return at, Status.MORE
-            at, status = self._tag(text, here, final=final)
-            if status is not None:
-                return at, status
-
-    def _tag(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
-        """Between values: the next parameter, the end of the call, the next call, the closer."""
-        closer = self._closers.at(text, at)
-        if closer:
-            self._end_call()
-            return at + len(closer), Status.DONE
-        call_end = self._spec.call_end
-        if call_end and text.startswith(call_end, at) and self._name is not None:
-            self._end_call()
-            at += len(call_end)
-            return at, Status.DONE if self._single else None
-        if self._name is not None:
-            found = self._spec.parameter.match(text, at)
-            if found:
-                self._open_value(found)
-                return found.end(), None
-        if self._name is None or self._spec.lead:
-            found = self._spec.call.match(text, at)
-            if found and (final or found.end() < len(text) or text[found.end() - 1] == ">"):
-                self._end_call()
-                self._name, self._values = found["name"].strip(), []
-                return found.end(), None
-        if not final and len(text) - at < _LONGEST_TAG and self._may_be_tag(text, at):
-            return at, Status.MORE
-        if self._openers.at(text, at) and self._name is None and self.reading.items:
-            return at, Status.DONE
-        if self._name is None and self.reading.items:
-            return at, Status.DONE  # complete calls, then something else: the missing closer is forgiven
-        return at, Status.NOT
-
-    def _may_be_tag(self, text: str, at: int) -> bool:
-        rest = text[at:]
-        return rest[0] in "<]" if self._name is not None or self.reading.items else True
-
-    def _open_value(self, found: re.Match[str]) -> None:
-        groups = found.groupdict()
-        self._key = found["key"].strip()
-        self._string = {"true": True, "false": False}.get(groups.get("string") or "")
-        self._pieces, self._length, self._candidates = [], 0, []
-        end = self._spec.parameter_end.format(key=self._key)
-        self._value_marks = Marks({end, *self._ends.marks})
-        self._value_end = end
-
-    def _use(self, piece: str) -> None:
-        self._pieces.append(piece)
-        self._length += len(piece)
-
-    def _value(self, text: str, at: int, *, final: bool) -> tuple[int, bool]:
-        """Inside a value. Returns the index used, and whether the value ended (or more can be read)."""
-        marks = self._value_marks
-        while found := marks.find(text, at, final=final):
-            if found.mark == self._value_end:
-                goes_on = self._goes_on(text, found.end, final=final)
-                if goes_on is None:
-                    self._use(text[at : found.start])
-                    return found.start, False
-                if goes_on:
-                    self._use(text[at : found.start])
-                    self._end_value()
-                    return found.end, True
-            else:
-                ended = self._unclosed(text, found.start, final=final)
-                if ended is None:
-                    self._use(text[at : found.start])
-                    return found.start, False
-                if ended:
-                    self._use(text[at : found.start])
-                    self._end_value()
-                    return found.start, True
-            self._use(text[at : found.end])
-            at = found.end
-        hold = len(text) if final else marks.hold(text, at)
-        self._use(text[at:hold])
-        return hold, False
-
-    def _goes_on(self, text: str, at: int, *, final: bool) -> bool | None:
-        """Whether markup of the call goes on at ``at``, behind a value's closer; None when more is needed to tell."""
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        if at == len(text):
-            return True if final else None
-        if self._ends.at(text, at) or self._spec.parameter.match(text, at) or self._openers.at(text, at):
-            return True
-        if self._spec.lead and self._spec.call.match(text, at):
-            return True
-        if not final and (self._ends.may_start(text, at) or (text[at] in "<]" and len(text) - at < _LONGEST_TAG)):
-            return None if ">" not in text[at:] or self._ends.may_start(text, at) else self._grows(text, at)
-        return False
-
-    def _grows(self, text: str, at: int) -> bool | None:
-        """Whether a parameter's opener of several tags (``<arg_key>k</arg_key><arg_value>``) may still be coming."""
-        pattern_start = self._spec.parameter.pattern[:4].replace("\\", "")
-        return None if text.startswith(pattern_start, at) and text.count(">", at) < 4 else False
-
-    def _unclosed(self, text: str, at: int, *, final: bool) -> bool | None:
-        """Whether an unclosed value ends at the call's own end: only where the reply goes on as if it did."""
-        here = at
-        while mark := self._ends.at(text, here):
-            here = _SPACE.match(text, here + len(mark)).end()  # type: ignore[union-attr]
-        if here == len(text):
-            return True if final else None
-        if not final and self._ends.may_start(text, here):
+        if spec.lead:
+            if text.startswith(spec.lead):
+                return True
+            return None if not final and spec.lead.startswith(text) else False
+        if not final and _NAME_SO_FAR.fullmatch(text):
             return None
-        return self._openers.at(text, here) is not None
+        return spec.call.match(text) is not None
 
-    def _end_value(self) -> None:
-        assert self._key is not None  # noqa: S101 (a value is open)
-        text = "".join(self._pieces)
-        if text.startswith("\n"):
-            text = text[1:]
-            text = text.removesuffix("\n")
-        self._values.append(Value(self._key, text, self._string))
-        self._key = None
-
-    def _end_call(self) -> None:
-        if self._name is not None:
-            self.reading.items.append(RawCall(self._name, tuple(self._values)))
-            self._name = None
+    def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
+        if not closed and self._spec.call_end is None:
+            return None
+        try:
+            return _Markup(self._spec, text, forgiving=forgiving).calls()
+        except (ValueError, RecursionError):
+            return None
 
 
-def _may_grow(spec: TagsBody, text: str) -> bool:
-    """Whether more text may turn ``text`` into the tag of a call."""
-    if spec.lead:
-        return ">" not in text
-    return re.fullmatch(r"[\w.:/<-]*", text) is not None
+class _Markup:
+    """One body's text. Everything raises ``ValueError`` where the text is not what it should be."""
+
+    def __init__(self, spec: TagsBody, text: str, *, forgiving: bool) -> None:
+        self._spec = spec
+        self._text = text
+        self._forgiving = forgiving
+        self._first = (spec.lead or "<")[0]  # with which every tag begins
+
+    def calls(self) -> list[RawCall]:
+        found: list[RawCall] = []
+        at = self._space(0)
+        while at < len(self._text):
+            call, at = self._call(at)
+            found.append(call)
+            at = self._space(at)
+            if not self._spec.lead and at < len(self._text):
+                raise ValueError("words behind the call")
+        return found
+
+    def _space(self, at: int) -> int:
+        return _SPACE.match(self._text, at).end()  # type: ignore[union-attr]  # it always matches
+
+    def _call(self, at: int) -> tuple[RawCall, int]:
+        opened = self._spec.call.match(self._text, at)
+        if opened is None:
+            raise ValueError("no call")
+        name = unescape(opened["name"]).strip()
+        end = None if self._spec.call_end is None else self._spec.call_end.format(name=name)
+        at = self._space(opened.end())
+        if self._text.startswith("{", at):
+            call, at = self._json(name, at, end)
+            whole = True
+        else:
+            values, at = self._values(at, end)
+            call = RawCall(name, tuple(values), loose=self._spec.loose)
+            whole = self._forgiving
+        if end is None:
+            return call, at
+        if self._text.startswith(end, at):
+            return call, at + len(end)
+        if whole and at == len(self._text):
+            return call, at
+        raise ValueError("the call is not closed")
+
+    def _json(self, name: str, at: int, end: str | None) -> tuple[RawCall, int]:
+        """Arguments as one JSON object instead of elements."""
+        try:
+            behind = members(self._text, at)[1]
+            return RawCall(name, self._text[at:behind]), self._space(behind)
+        except ValueError:
+            stop = len(self._text) if end is None else self._text.find(end, at)
+            mended = repair(self._text[at:stop]) if stop >= 0 else None
+            if mended is None or len(mended.texts) != 1 or not mended.texts[0].startswith("{"):
+                raise
+            return RawCall(name, mended.texts[0], mended.repairs), stop
+
+    def _values(self, at: int, call_end: str | None) -> tuple[list[Value], int]:
+        values: dict[str, Value] = {}
+        while opened := self._spec.parameter.match(self._text, at):
+            groups = opened.groupdict()
+            key = unescape(opened["key"]).strip()
+            if key in values:
+                raise ValueError("a parameter is given twice")
+            stop, at = self._ends(opened.end(), opened["key"], call_end)
+            text = self._text[opened.end() : stop]
+            string = True if groups.get("string") else False if groups.get("json") else None
+            values[key] = self._value(key, text, string)
+            at = self._space(at)
+        return list(values.values()), at
+
+    def _value(self, key: str, text: str, string: bool | None) -> Value:
+        if self._spec.trimmed and text.startswith("\n"):
+            text = text[1:].removesuffix("\n")
+        elements = self._elements(text) if self._spec.nested else None
+        return Value(key, text, string) if elements is None else Value(key, elements, string=False)
+
+    def _elements(self, text: str) -> str | None:
+        """The JSON text of a value that is made of elements; None if it is plain text."""
+        inner = _Markup(self._spec, text, forgiving=False)
+        at = inner._space(0)
+        if self._spec.parameter.match(text, at) is None:
+            return None
+        found: list[tuple[str, str]] = []
+        while opened := self._spec.parameter.match(text, at):
+            stop, at = inner._ends(opened.end(), opened["key"], None)
+            plain = text[opened.end() : stop]
+            found.append((opened["key"], inner._elements(plain) or dumps(plain)))
+            at = inner._space(at)
+        keys = [key for key, _ in found]
+        if at < len(text):
+            raise ValueError("text among elements")
+        if set(keys) == {_ITEM}:
+            return "[" + ", ".join(value for _, value in found) + "]"
+        if len(set(keys)) < len(keys):
+            raise ValueError("an element is given twice")
+        return "{" + ", ".join(f"{dumps(key)}: {value}" for key, value in found) + "}"
+
+    def _ends(self, start: int, key: str, call_end: str | None) -> tuple[int, int]:
+        """Where the value that begins at ``start`` ends, and where the text goes on behind its closing tag."""
+        end = self._spec.parameter_end.format(key=key)
+        quoted: list[str] = []  # closing tags of the markup that is open inside the value
+        at = self._text.find(self._first, start)
+        while at >= 0:
+            if self._text.startswith(end, at) and not quoted and self._goes_on(at + len(end), call_end):
+                return at, at + len(end)
+            if self._forgiving and self._call_goes_on(at, call_end):
+                return at, at
+            at = self._text.find(self._first, self._skip(at, quoted))
+        if self._forgiving:
+            return len(self._text), len(self._text)
+        raise ValueError("the value is not closed")
+
+    def _skip(self, at: int, quoted: list[str]) -> int:
+        """The index behind the tag at ``at`` if it belongs to quoted markup, else the next one."""
+        for depth in reversed(range(len(quoted))):
+            if self._text.startswith(quoted[depth], at):
+                past = at + len(quoted[depth])
+                del quoted[depth:]
+                return past
+        if self._forgiving:
+            return at + 1
+        if len(quoted) == _DEEPEST:
+            raise ValueError("nested too deeply")
+        opened = self._spec.call.match(self._text, at) if self._spec.lead and self._spec.call_end else None
+        if opened is not None:
+            closing = str(self._spec.call_end).format(name=opened["name"])
+            if self._call_goes_on(self._space(opened.end()), closing):
+                quoted.append(closing)
+                return opened.end()
+        opened = self._spec.parameter.match(self._text, at)
+        if opened is not None and (quoted or self._spec.nested or self._begins_line(at)):
+            quoted.append(self._spec.parameter_end.format(key=opened["key"]))
+            return opened.end()
+        return at + 1
+
+    def _begins_line(self, at: int) -> bool:
+        return self._text[max(0, at - _WIDEST_INDENT) : at].rstrip(" \t").endswith("\n")
+
+    def _goes_on(self, at: int, call_end: str | None) -> bool:
+        """Whether the markup goes on at ``at``, behind the closing tag of a value."""
+        at = self._space(at)
+        if at == len(self._text) or self._call_goes_on(at, call_end):
+            return True
+        return call_end is None and (
+            self._spec.nested or bool(self._spec.lead and self._spec.call.match(self._text, at))
+        )
+
+    def _call_goes_on(self, at: int, call_end: str | None) -> bool:
+        if self._spec.parameter.match(self._text, at):
+            return True
+        return call_end is not None and self._text.startswith(call_end, at)

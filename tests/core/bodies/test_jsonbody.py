@@ -73,7 +73,7 @@ def test_a_header_names_the_tool(step: int) -> None:
         (HEADED, "f", None),
         (HEADED, "f:", None),
         (HEADED, "f: {", True),
-        (HEADED, "f: [", False),
+        (HEADED, "f: [", None),
         (HEADED, "- {", False),
     ],
 )

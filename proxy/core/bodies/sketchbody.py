@@ -1,0 +1,40 @@
+"""Bodies of Gemma's own notation: ``call:get_weather{city:<|"|>Oslo<|"|>,days:3}``."""
+
+from __future__ import annotations
+
+import re
+
+from proxy.core.bodies.base import RawCall
+from proxy.core.bodies.relaxed import Relaxed
+from proxy.core.bodies.spanbody import SpanReader
+from proxy.core.forms import SketchBody
+from proxy.core.scanner import Marks
+
+_LEAD = "call:"
+_CALL = re.compile(r"\s*call:\s*(?P<name>[^\s{}]+)\s*(?={)")
+
+
+class SketchReader(SpanReader):
+    """Reads one :class:`SketchBody`."""
+
+    def __init__(self, spec: SketchBody, closers: Marks, openers: Marks) -> None:
+        self._quotes = (spec.quote, '"', "'")
+        super().__init__(closers, openers, own_end="}", finals=("}",))
+
+    @staticmethod
+    def fits(spec: SketchBody, text: str, *, final: bool) -> bool | None:
+        """Whether ``text`` begins such a body; None when more of it is needed to tell."""
+        if text.startswith(_LEAD):
+            return True
+        return None if not final and _LEAD.startswith(text) else False
+
+    def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
+        found = _CALL.match(text)
+        if found is None:
+            return None
+        literals = Relaxed(text, self._quotes, bare=True, forgiving=forgiving)
+        try:
+            arguments, at = literals.value(found.end())
+        except ValueError:
+            return None
+        return [RawCall(found["name"], arguments)] if literals.space(at) == len(text) else None

@@ -1,0 +1,93 @@
+"""Bodies that are read as a whole: a text up to a closer at which it can be read.
+
+Nothing in such a text says by itself whether a closer in it is the end or a piece of a value. So every closer may be
+the end, and the first one is at which what stands before it reads as calls, with every value closed. Only where that
+never happens and the closer ends the reply, or the next call follows it, is the text read again forgivingly.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+
+from proxy.core.bodies.base import RawCall, Reading, Status
+from proxy.core.scanner import Marks, marks_of
+
+_SPACE = re.compile(r"\s*")
+_TAIL = 64
+_SHORT = 256
+_MOST_ATTEMPTS = 16  # readings tried in one body, so that a hostile text costs a bounded number of looks
+
+
+class SpanReader(ABC):
+    """Finds the end of a body. ``closers`` end it, else ``own_end``, which is then a part of the body.
+
+    ``openers`` begin the next call and so end this one as well. ``finals`` are the texts a whole body may end with.
+    """
+
+    def __init__(self, closers: Marks, openers: Marks, *, own_end: str, finals: tuple[str, ...]) -> None:
+        self.reading = Reading()
+        self._own_end = "" if closers.marks else own_end
+        self._closers = closers if closers.marks else marks_of(frozenset((own_end,)))
+        self._openers = openers
+        self._marks = marks_of(self._closers.marks | openers.marks)
+        self._finals = finals
+        self._pieces: list[str] = []
+        self._tail = ""
+        self._length = 0
+        self._quoted = 0  # openers that turned out to stand inside a value, and whose closers do so too
+        self._attempts = 0
+        self._waiting = False  # the body does not end at the closer that comes next, unless what follows it says so
+
+    @abstractmethod
+    def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
+        """The calls that ``text`` is; None if it is not. ``closed``: the body ends here for certain."""
+
+    def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
+        """See :class:`~proxy.core.bodies.base.Body`."""
+        while found := self._marks.find(text, at, final=final):
+            self._use(text[at : found.start])
+            if found.mark in self._closers.marks:
+                if not self._waiting and self._complete(self._own_end, closed=True):
+                    return found.end, Status.DONE
+                ends = self._ends(text, found.end, final=final)
+                self._waiting = ends is None
+                if self._waiting:
+                    return found.start, Status.MORE
+                if ends and not self._quoted and self._complete(self._own_end, closed=True, forgiving=True):
+                    return found.end, Status.DONE
+                self._quoted = max(0, self._quoted - 1)
+            elif self._length:
+                if self._complete("", closed=True):
+                    return found.start, Status.DONE
+                self._quoted += 1
+            self._use(text[found.start : found.end])
+            at = found.end
+        hold = len(text) if final else self._marks.hold(text, at)
+        self._use(text[at:hold])
+        return hold, Status.DONE if final and self._complete("", closed=False) else Status.MORE
+
+    def _use(self, piece: str) -> None:
+        if piece:
+            self._pieces.append(piece)
+            self._tail = (self._tail + piece[-_TAIL:])[-_TAIL:]
+            self._length += len(piece)
+
+    def _ends(self, text: str, at: int, *, final: bool) -> bool | None:
+        """Whether the reply, or its next call, goes on at ``at`` as it does behind a call; None: not known yet."""
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        if at == len(text):
+            return True if final else None
+        if self._openers.at(text, at):
+            return True
+        return None if not final and self._openers.may_start(text, at) else False
+
+    def _complete(self, mark: str, *, closed: bool, forgiving: bool = False) -> bool:
+        """Whether the text so far, and ``mark``, is a whole body."""
+        may_be = forgiving or self._length < _SHORT or (self._tail + mark).rstrip().endswith(self._finals)
+        if not may_be or self._attempts >= _MOST_ATTEMPTS:
+            return False
+        self._attempts += 1
+        calls = self._read("".join(self._pieces) + mark, closed=closed, forgiving=forgiving)
+        self.reading.items.extend(calls or ())
+        return bool(calls)

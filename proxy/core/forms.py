@@ -1,0 +1,119 @@
+"""What the dialect table is made of: the ways to write a call, its surroundings, and reasoning.
+
+A body is what stands between the opener of a call and its end; ``bodies/`` reads the kinds of body.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBody:
+    """JSON: call objects, lists of them, or several one after another.
+
+    ``header`` matches what stands before the JSON and names the tool in its group ``name``; the JSON is then the
+    arguments alone, an object. It is over, matched or not, where ``until`` stands. ``starts`` are the brackets with
+    which JSON without a header may begin. ``keyed`` objects are ``{"tool_name": {arguments}}``.
+    """
+
+    header: re.Pattern[str] | None = None
+    until: str = "{"
+    starts: str = "{["
+    keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TagsBody:
+    """Markup: a tag that names the tool, then one element a parameter, whose text is the value.
+
+    ``call`` matches the tag that opens a call (group ``name``) and begins with the fixed text ``lead``; ``call_end``
+    closes it (None: only the form's closer does). ``parameter`` matches what opens a value (group ``key``, and
+    a group ``string`` or ``json`` where the model says that the value is a string, or that it is JSON),
+    ``parameter_end`` closes it. ``{name}`` and ``{key}`` in the closing tags stand for the name and the key.
+    Instead of elements a JSON object of all arguments may stand in the call.
+
+    ``loose``: the tags could be anything, so the tool must be a declared one.
+    ``trimmed``: a line break right behind the opening tag is layout, and so is then one before the closing tag.
+    ``nested``: elements in a value make it an object, or a list if they are all called ``item``.
+    """
+
+    lead: str
+    call: re.Pattern[str]
+    call_end: str | None
+    parameter: re.Pattern[str]
+    parameter_end: str
+    loose: bool = False
+    trimmed: bool = True
+    nested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PythonBody:
+    """Python calls with keyword arguments, ``[f(a=1), g()]``, the brackets optional."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchBody:
+    """``call:name{key:value}``: an object whose keys have no quotes and whose strings stand between ``quote`` marks."""
+
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """No call: what a template writes above a message. It is dropped; ``pattern`` matches it.
+
+    It is over, matched or not, where ``until`` stands. With ``closers`` the message is reasoning, which they end.
+    """
+
+    pattern: re.Pattern[str]
+    until: str
+    closers: tuple[str, ...] = ()
+
+
+BodySpec: TypeAlias = JsonBody | TagsBody | PythonBody | SketchBody
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to write a call: ``opener``, then one of ``bodies`` (tried in order by its first bytes), then a closer.
+
+    Without ``closers`` the call ends where its body ends. ``kept``: the opener is a part of the body. ``head``: it
+    counts only as the first thing of an answer.
+    """
+
+    opener: str
+    bodies: tuple[BodySpec | Heading, ...]
+    closers: tuple[str, ...] = ()
+    kept: bool = False
+    head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A pair of marks around reasoning. ``anywhere``: it is read wherever it stands, else at the head of a reply."""
+
+    opener: str
+    closer: str
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one family of models writes. ``source`` says where that is known from.
+
+    ``wrappers`` are marks around calls or answers that carry no meaning of their own; ``terminators`` end a turn and
+    are dropped at the very end of a reply. ``auto`` False: read only when asked for by name, since its marks are
+    things that any model may write.
+    """
+
+    name: str
+    source: str
+    forms: tuple[Form, ...] = ()
+    reasoning: tuple[Reasoning, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    terminators: tuple[str, ...] = ()
+    auto: bool = True

@@ -1,0 +1,118 @@
+"""The bodies of calls that rows of the dialect table share, and what makes them."""
+
+from __future__ import annotations
+
+import re
+
+from proxy.core.forms import Heading, JsonBody, PythonBody, TagsBody
+
+JSON = JsonBody()
+JSON_LIST = JsonBody(starts="[")
+PYTHON = PythonBody()
+NAME = r"(?P<name>[\w.:/-]+)"
+"""A tool's name in front of what may follow it directly."""
+
+_ATTRIBUTE = r"""{}=(?P<quote>["'])(?P<{}>[^<>]*?)(?P=quote)"""
+
+
+def headed(header: str, until: str = "{") -> JsonBody:
+    """JSON arguments behind a header that names the tool."""
+    return JsonBody(header=re.compile(header), until=until)
+
+
+def invoke(prefix: str = "", *, before: str = "", behind: str = "") -> TagsBody:
+    """``<invoke name="tool"><parameter name="key">value</parameter></invoke>``, with ``prefix`` in every tag's name.
+
+    ``before`` and ``behind`` stand around each call.
+    """
+    tag = re.escape(prefix)
+    said = r"""(?:\s+string=["'](?:(?P<string>true)|(?P<json>false))["'])?"""
+    return TagsBody(
+        lead=before or f"<{prefix}invoke",
+        call=re.compile(rf"{before}\s*<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*>"),
+        call_end=f"</{prefix}invoke>{behind}",
+        parameter=re.compile(rf"<{tag}parameter\s+{_ATTRIBUTE.format('name', 'key')}{said}\s*>"),
+        parameter_end=f"</{prefix}parameter>",
+    )
+
+
+def pairs(prefix: str = "", between: str = "") -> TagsBody:
+    """``tool<arg_key>key</arg_key><arg_value>value</arg_value>``, with ``prefix`` in every tag's name.
+
+    The opening tag of a value may be missing. ``between`` matches what stands between key and value.
+    """
+    tag = re.escape(prefix)
+    return TagsBody(
+        lead="",
+        call=re.compile(r"(?P<name>[A-Za-z_][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n)"),
+        call_end=None,
+        parameter=re.compile(rf"<{tag}arg_key>(?P<key>[^<]+)</{tag}arg_key>{between}\s*(?:<{tag}arg_value>)?"),
+        parameter_end=f"</{prefix}arg_value>",
+        loose=True,
+    )
+
+
+def functions(tag: str, parameter: str) -> TagsBody:
+    """``<function name="tool"><param name="key">value</param></function>``; ``tag``, ``parameter``: up to the name."""
+    return TagsBody(
+        lead=tag,
+        call=re.compile(rf'{tag}"(?P<name>[^"<>]+)">'),
+        call_end="</function>",
+        parameter=re.compile(rf'{parameter}"(?P<key>[^"<>]+)">'),
+        parameter_end="</param>",
+    )
+
+
+FUNCTION_TAGS = TagsBody(
+    lead="<function=",
+    call=re.compile(r"<function=(?P<name>[^>\n<]+)>"),
+    call_end="</function>",
+    parameter=re.compile(r"<parameter=(?P<key>[^>\n<]+)>"),
+    parameter_end="</parameter>",
+)
+
+ELEMENTS = TagsBody(
+    lead="<",
+    call=re.compile(r"<(?P<name>[A-Za-z_][\w.-]*)>"),
+    call_end="</{name}>",
+    parameter=re.compile(r"<(?P<key>[A-Za-z_][\w.-]*)>"),
+    parameter_end="</{key}>",
+    loose=True,
+)
+"""``<tool><key>value</key></tool>``: the names are the tags."""
+
+MINIMAX_TAGS = TagsBody(
+    lead="]<]minimax[>[<invoke",
+    call=re.compile(r'\]<\]minimax\[>\[<invoke name="(?P<name>[^"<>]+)">'),
+    call_end="]<]minimax[>[</invoke>",
+    parameter=re.compile(r"\]<\]minimax\[>\[<(?P<key>[\w.:-]+)>"),
+    parameter_end="]<]minimax[>[</{key}>",
+    trimmed=False,
+    nested=True,
+)
+
+KIMI_TAGS = TagsBody(
+    lead="<|open|>call ",
+    call=re.compile(r'<\|open\|>call tool="(?P<name>[^"]*)"[^<>]*<\|sep\|>'),
+    call_end="<|close|>call<|sep|>",
+    parameter=re.compile(
+        r'<\|open\|>argument key="(?P<key>[^"]*)"(?:\s+type="(?:(?P<string>string)|(?P<json>[^"]*))")?\s*<\|sep\|>'
+    ),
+    parameter_end="<|close|>argument<|sep|>",
+    trimmed=False,
+)
+
+_MESSAGE = r"(?:<\|\w+\|>|[\w .:=/-])*?<\|message\|>"
+_AHEAD = r"(?=(?:<\|(?!message\|)\w+\|>|[\w .:=/-])*?"
+
+HARMONY_CALL = headed(
+    rf"{_AHEAD}\bto=(?!(?:assistant|user|self|all)\b)(?:functions\.)?(?P<name>[\w.-]+)){_MESSAGE}\s*",
+    until="<|message|>",
+)
+HARMONY_THOUGHT = Heading(
+    re.compile(rf"{_AHEAD}<\|channel\|>\s*analysis){_MESSAGE}"), until="<|message|>", closers=("<|end|>", "<|return|>")
+)
+HARMONY_ANSWER = Heading(re.compile(rf"(?!{_AHEAD}\bto=self\b)){_MESSAGE}"), until="<|message|>")
+MUSE_THOUGHT = Heading(
+    re.compile(rf"{_AHEAD}\bto=self\b){_MESSAGE}"), until="<|message|>", closers=("<|eom|>", "<|eot|>")
+)
