@@ -64,7 +64,7 @@ def _coerced(outline: Outline, text: str, nodes: Nodes) -> tuple[str, list[tuple
         new = _converted(outline, nodes, value)
         if new is not None:
             changes.append((spoken(path), dumps(value), new))
-            edits[path], _ = _coerced(outline, new, nodes)
+            edits[path] = _coerced(outline, new, nodes)[0] if new[0] in "[{" else new
         elif isinstance(value, dict):
             applied = outline.applied(nodes, value)
             todo += (((*path, key), value[key], member(applied, key)) for key in reversed(value))

@@ -82,7 +82,8 @@ class Explanation:
                 yield f"{spoken(path)}: {_short(_told(error, value, node), _LONGEST)}"
         for options in alternatives(node):
             if not any(self._outline.admits((option,), value) for option in options):
-                yield f"{spoken(path)}: {_other_type(self._outline.kinds(({'anyOf': options},)), value)}"
+                kinds = frozenset[str]().union(*(self._outline.kinds((option,)) for option in options))
+                yield f"{spoken(path)}: {_other_type(kinds, value)}"
 
 
 def _about_the_value(node: dict[str, Json]) -> dict[str, Json]:

@@ -31,25 +31,28 @@ _MOST_DIGITS = 18
 class Outline:
     """The types that one schema, decoded JSON that is not changed later, allows at each place.
 
-    Values are those of :mod:`proxy.core.arguments.jsontext`. A schema of references a thousand deep raises
-    ``RecursionError``.
+    Values are those of :mod:`proxy.core.arguments.jsontext`, nodes are parts of the schema itself. A schema of
+    references a thousand deep raises ``RecursionError``.
     """
 
     def __init__(self, schema: Json) -> None:
         self._schema = schema
+        self._rooms: dict[tuple[tuple[int, ...], str], tuple[bool, bool]] = {}
         self.root: Nodes = (schema,)
 
     def admits(self, nodes: Nodes, value: Json) -> bool:
         """Whether ``nodes`` leave room for a value of this type, or for this very value where they list them."""
-        return self._fit(nodes, kind_of(value), lambda option: equal(value, option))
+        kind = kind_of(value)
+        some, every = self._room(nodes, kind)
+        return every or (some and self._fit(nodes, kind, lambda option: equal(value, option)))
 
     def kinds(self, nodes: Nodes) -> frozenset[str]:
         """The types of which ``nodes`` admit at least one value."""
-        return frozenset(kind for kind in KINDS if self._fit(nodes, kind, partial(_is_kind, kind)))
+        return frozenset(kind for kind in KINDS if self._room(nodes, kind)[0])
 
     def admits_any_string(self, nodes: Nodes) -> bool:
         """Whether ``nodes`` admit strings without listing them."""
-        return self._fit(nodes, "string", lambda option: False)
+        return self._room(nodes, "string")[1]
 
     def says_nothing(self, nodes: Nodes) -> bool:
         """Whether ``nodes`` admit values of every type."""
@@ -116,6 +119,14 @@ class Outline:
             else:
                 return True
         return found
+
+    def _room(self, nodes: Nodes, kind: str) -> tuple[bool, bool]:
+        """Whether ``nodes`` admit some value of ``kind``, and whether they admit every one. Looked at once."""
+        key = (tuple(map(id, nodes)), kind)
+        if key not in self._rooms:
+            some = self._fit(nodes, kind, partial(_is_kind, kind))
+            self._rooms[key] = some, some and self._fit(nodes, kind, lambda option: False)
+        return self._rooms[key]
 
     def _fit(self, nodes: Nodes, kind: str, listed: Callable[[Json], bool]) -> bool:
         known: dict[int, bool] = {}  # every schema is looked at once, and one that leads to itself says nothing
