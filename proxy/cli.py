@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 
 import click
 
@@ -11,6 +11,7 @@ from proxy.core.errors import ToolgraftError
 COMMANDS = {
     "serve": "Put tool calling in front of a model server.",
     "demo": "Run a tool loop on a small local model, step by step, then keep serving.",
+    "parse": "Read a model's reply from standard input and print what it says.",
 }
 """Every command and the line that ``--help`` shows for it; the command ``x`` is ``proxy.commands.x.x``."""
 
@@ -43,6 +44,6 @@ class Commands(click.Group):
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(metadata.version("toolgraft"), prog_name="toolgraft")
+@click.version_option(package_name="toolgraft", prog_name="toolgraft")
 def main() -> None:
     """Toolgraft gives native tool calling to any model server."""

@@ -73,13 +73,14 @@ class Server(uvicorn.Server):
 def in_background(config: Config) -> Iterator[Server]:
     """The proxy serving in a thread while the block runs; the server's ``url`` says where."""
     listening = threading.Event()
-    server = Server(config, bind(config.host, config.port), ready=lambda url: listening.set())
-    thread = threading.Thread(target=server.serve_until_signal, name="toolgraft", daemon=True)
-    thread.start()
-    try:
-        if not listening.wait(START_TIMEOUT):
-            raise ConfigError(f"The proxy did not start within {START_TIMEOUT:.0f} seconds.")
-        yield server
-    finally:
-        server.should_exit = True
-        thread.join()
+    with bind(config.host, config.port) as bound:
+        server = Server(config, bound, ready=lambda url: listening.set())
+        thread = threading.Thread(target=server.serve_until_signal, name="toolgraft", daemon=True)
+        thread.start()
+        try:
+            if not listening.wait(START_TIMEOUT):
+                raise ConfigError(f"The proxy did not start within {START_TIMEOUT:.0f} seconds.")
+            yield server
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from proxy import local, server
+from proxy.cli import main
+from proxy.config import Config
+from tests.support.backend import DONE, Backend, chunk, sse
+from tests.support.proxy import free_port, get, http_client
+
+COMMAND = [sys.executable, "-c", "from proxy.cli import main; main()", "serve"]
+
+
+@contextmanager
+def serving(*options: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command in a process of its own, and the URL that it says it listens on."""
+    process = subprocess.Popen(
+        [*COMMAND, "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environ},
+    )
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+        yield process, line.split(" listens on ")[1].split("/v1")[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_says_where_it_listens_though_the_backend_is_down() -> None:
+    backend = f"http://127.0.0.1:{free_port()}"
+    with serving("--backend", backend) as (process, url):
+        assert get(url + "/health").status_code == 200
+        assert get(url + "/ready").status_code == 503
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_when_open_streams_have_ended(signum: signal.Signals) -> None:
+    pieces = [chunk({"content": str(number)}) for number in range(20)]
+    with Backend() as backend, serving("--backend", backend.url, "--dispatcher", "native") as (process, url):
+        backend.script(sse(*pieces, chunk({}, "stop"), DONE, pause=0.03))
+        asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+        with http_client(url) as client, client.stream("POST", "/v1/chat/completions", json=asked) as answer:
+            raw = answer.iter_raw()
+            first = next(raw)
+            process.send_signal(signum)
+            rest = b"".join(raw)
+        assert (first + rest).endswith(DONE.encode())
+        assert process.wait(20) == 0
+        assert process.stderr
+        log = process.stderr.read()
+    assert "Traceback" not in log
+    assert " request id=" in log
+
+
+def test_the_log_can_be_json() -> None:
+    with Backend() as backend, serving("--backend", backend.url, "--log-format", "json") as (process, url):
+        get(url + "/nowhere")
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        assert process.stderr
+        assert '"message": "request"' in process.stderr.read()
+
+
+# ---- in this process, with a server that only takes notes
+
+
+class Notes:
+    configs: list[Config]
+
+    def __init__(self) -> None:
+        self.configs = []
+
+    def server(self, config: Config, bound: Any, ready: Callable[[str], None]) -> Notes:
+        self.configs.append(config)
+        ready("http://127.0.0.1:1")
+        return self
+
+    def serve_until_signal(self) -> None:
+        """End at once."""
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
+    taken = Notes()
+    monkeypatch.setattr(server, "Server", taken.server)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("proxy.telemetry.configure", lambda **_: None)
+    return taken
+
+
+def serve(*options: str, **environ: str) -> Result:
+    return CliRunner(env=environ).invoke(main, ["serve", "--port", "0", *options])
+
+
+def test_options_become_the_configuration(notes: Notes) -> None:
+    options = ["--backend", "http://127.0.0.1:9", "--dispatcher", "xml", "--model", "m", "--backend-key-env", "KEY"]
+    result = serve(*options, "--forward-client-key", "--no-system-role", KEY="sk-1")
+    assert result.exit_code == 0, result.output
+    (config,) = notes.configs
+    backend = config.backend
+    assert (backend.url, backend.dispatcher, backend.model) == ("http://127.0.0.1:9", "xml", "m")
+    assert (backend.key, backend.key_env, backend.forward_client_key) == ("sk-1", "KEY", True)
+    assert (backend.system_role, backend.example) == (False, False)
+    assert config.host == "127.0.0.1"
+
+
+def test_little_is_needed(notes: Notes) -> None:
+    assert serve("--backend", "http://127.0.0.1:9").exit_code == 0
+    backend = notes.configs[0].backend
+    assert (backend.dispatcher, backend.model, backend.key) == ("auto", None, None)
+    assert (backend.forward_client_key, backend.system_role) == (False, True)
+
+
+@pytest.mark.parametrize("options", [[], ["--backend", "http://127.0.0.1:9", "--local"]])
+def test_there_is_one_backend(notes: Notes, options: list[str]) -> None:
+    result = serve(*options)
+    assert result.exit_code == 2
+    assert "either --backend URL or --local" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--backend", "127.0.0.1:8080"], "http://127.0.0.1:8080"),
+        (["--backend", "http://127.0.0.1:9", "--backend-key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY"),
+        (["--backend", "http://127.0.0.1:9", "--host", "no-such-host.invalid"], "--host"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("proxy.telemetry.configure", lambda **_: None)
+    result = serve(*options)
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert result.output.count("\n") == 1
+    assert words in result.output
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    with server.bind("127.0.0.1", 0) as held:
+        held.listen()
+        port = held.getsockname()[1]
+        options = ["--backend", "http://127.0.0.1:9", "--port", str(port)]
+        done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: Port {port} on 127.0.0.1 is in use.")
+    assert done.stderr.count("\n") == 1
+
+
+class Model:
+    """An embedded model that starts at once."""
+
+    url = "http://127.0.0.1:5"
+    events: list[str]
+
+    def __init__(self, file: Path | None = None, **_: object) -> None:
+        self.file = file
+        Model.events = [f"file {file}"]
+
+    def __enter__(self) -> Model:
+        Model.events.append("started")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Model.events.append("stopped")
+
+
+def test_the_embedded_model_lives_as_long_as_the_server(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "LocalModel", Model)
+    assert serve("--local").exit_code == 0
+    assert notes.configs[0].backend.url == Model.url
+    assert notes.configs[0].backend.example
+    assert Model.events == ["file None", "started", "stopped"]
+
+
+def test_another_model_file_needs_no_worked_example(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(local, "LocalModel", Model)
+    file = tmp_path / "x.gguf"
+    file.write_bytes(b"GGUF")
+    assert serve("--model-file", str(file)).exit_code == 0
+    assert Model.events[0] == f"file {file}"
+    assert not notes.configs[0].backend.example
