@@ -13,7 +13,8 @@ from proxy.core.errors import ConfigError
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_of_the_table_is_there(name: str) -> None:
-    command = cli.main.get_command(click.Context(cli.main), name)  # type: ignore[attr-defined]
+    command = cli.main.get_command(click.Context(cli.main), name)
+    assert command
     assert command.name == name
     assert command.help
 
