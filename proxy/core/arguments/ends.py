@@ -25,29 +25,32 @@ _NAME = r"""(?:"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|'[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'
 _KEY = re.compile(_NAME)
 _KEY_ESCAPED = re.compile(r'\\"[^"\\]*+\\"[ \t\n\r]*+:')
 _ITEM = re.compile(r"""["'{\[]|\\"|-?[0-9]|(?:true|false|null|True|False|None|undefined)\b""")
+_COLON = re.compile(r"[ \t\n\r]*+:")
+_WORD = re.compile(r"\w")
+_BEFORE_OPENING = frozenset(" \t\n\r([{<=:,;")
 
-_BEHIND_END = {
-    "}": rf"[}}\]]|\Z|,[ \t\n\r]*+(?:[}}\]]|\\|{_NAME})",
-    "]": r"[}\],]|\Z",
-    "": r"\Z",
-}
+# An escape, or a quote that may end a string inside an object, an array, or nothing: a cheap look before follow().
+_BEHIND_END = {"}": rf"[}}\]]|\Z|,[ \t\n\r]*+(?:[}}\]]|\\|{_NAME})", "]": r"[}\],]|\Z", "": r"\Z"}
 _CANDIDATE = {
     (quote, closer): re.compile(rf"\\[\s\S]|{quote}(?=[ \t\n\r]*+(?:{behind}))")
     for quote in "\"'"
     for closer, behind in _BEHIND_END.items()
 }
 _INNER = {quote: re.compile(rf"\\[\s\S]|{quote}") for quote in "\"'"}
+
+# What looks like structure inside a string, which may then have ended before it. ``, "key":`` and ``, key":`` (a quote
+# is missing), ``, "key" "`` (a colon is missing):
 _MEMBER_INSIDE = re.compile(r"""[,\n][ \t]*+["']?[^"'\\,\n]*+["'][ \t\n\r]*+[:"'{\[]""")
+# in an array, a quote beside a comma:
 _ITEM_INSIDE = {quote: re.compile(rf",[ \t\n\r]*+{quote}|{quote}[ \t\n\r]*+,") for quote in "\"'"}
-_COLON = re.compile(r"[ \t\n\r]*+:")
+# ``" "`` and ``""key":`` (a comma is missing):
 _SIDE_BY_SIDE = {
     quote: re.compile(rf"{quote}[ \t\n\r]++{quote}|{quote}{quote}[^{quote}\\]*+{quote}[ \t\n\r]*+:") for quote in "\"'"
 }
+# ``"a" + "b"`` and ``"a""b"``, expressions of JavaScript and Python:
 _CONCATENATED = {
     quote: re.compile(rf"{quote}[^{quote}]*+{quote}(?:\s*+(?:\+\s*+)?{quote}[^{quote}]*+{quote})++") for quote in "\"'"
 }
-_WORD = re.compile(r"\w")
-_BEFORE_OPENING = frozenset(" \t\n\r([{<=:,;")
 
 
 class Follow(Enum):
@@ -101,12 +104,13 @@ def end_of_string(text: str, start: int, closers: list[str], *, later_item: bool
         raise NoReadingError
     if follow(text, plain.end(), closers, comments=True) is not Follow.NONE:
         return plain.end() - 1, False
+    if later_item:
+        raise NoReadingError
     end = _only_end(text, start, closers)
     whole = text[start : end + 1]
     ambiguous = (
-        later_item
-        or whole.startswith(quote * 3)
-        or _COLON.match(text, plain.end())
+        whole.startswith(quote * 3)  # a long string of Python
+        or _COLON.match(text, plain.end())  # it was a key
         or _MEMBER_INSIDE.search(whole)
         or _SIDE_BY_SIDE[quote].search(whole)
         or _CONCATENATED[quote].fullmatch(whole)
