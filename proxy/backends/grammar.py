@@ -19,8 +19,8 @@ MAX_TEXT = 65_536
 MAX_COST = 200_000
 """The cost of a grammar (``gbnf.cost``). llama.cpp reads it anew for each request, at some 2 µs a unit."""
 
-_MAX_STEPS = 20_000
-"""Schemas that are looked at for all tools together, some 0.2 s."""
+_MAX_STEPS = 10_000
+"""Schemas and declarations that are looked at for all tools together: some 0.2 s at worst."""
 
 _BEFORE_NAME, _, _REST = markup.tool_call("N", "A").partition('"N"')
 _AFTER_NAME, _, _AFTER_ARGUMENTS = _REST.partition("A")
@@ -36,10 +36,7 @@ def forced(tools: Iterable[Tool], *, max_calls: int = 1, starts_in_reasoning: bo
     offered = {tool.name: tool.parameters for tool in tools}
     if not offered:
         return None
-    steps = max(_MAX_STEPS // len(offered), 100)
-    arguments = _within_limits(
-        {name: _translate(schema, f"t{i}", steps) for i, (name, schema) in enumerate(offered.items())}
-    )
+    arguments = _within_limits(_translate(offered))
     names = {jsontext.dumps(name): sequence(literal(_AFTER_NAME), each.expression) for name, each in arguments.items()}
     call = sequence(literal(_BEFORE_NAME), gbnf.one_of(names), literal(_AFTER_ARGUMENTS))
     calls = sequence("call", repeat(r'("\n" call)', 0, max_calls - 1))
@@ -81,15 +78,22 @@ def _within_limits(arguments: dict[str, _Arguments]) -> dict[str, _Arguments]:
     return kept
 
 
-def _translate(schema: Json, prefix: str, max_steps: int) -> _Arguments:
-    """The arguments that fit ``schema``, whose own rules begin with ``prefix``; no schema means no arguments."""
-    if schema is None or schema == {}:
-        return _Arguments('"{}"', {})
-    if not isinstance(schema, dict):
-        return _ANY_OBJECT
-    translator = Translator(schema, prefix, max_steps=max_steps, max_size=MAX_TEXT)
-    try:
-        expression = translator.value(schemas.merge(schema, {"type": "object"}))
-    except (TooLargeError, NoValueError):
-        return _ANY_OBJECT
-    return _Arguments(expression, translator.rules)
+def _translate(offered: Mapping[str, Json]) -> dict[str, _Arguments]:
+    """The arguments of each tool by its schema; no schema means no arguments."""
+    steps = _MAX_STEPS
+    arguments: dict[str, _Arguments] = {}
+    for number, (name, schema) in enumerate(offered.items()):
+        if schema is None or schema == {}:
+            arguments[name] = _Arguments('"{}"', {})
+            continue
+        arguments[name] = _ANY_OBJECT
+        if not isinstance(schema, dict):
+            continue
+        translator = Translator(schema, f"t{number}", max_steps=steps, max_size=MAX_TEXT)
+        try:
+            expression = translator.value(schemas.merge(schema, {"type": "object"}))
+            arguments[name] = _Arguments(expression, translator.rules)
+        except (TooLargeError, NoValueError):
+            pass
+        steps = translator.steps_left
+    return arguments

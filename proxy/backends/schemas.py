@@ -46,6 +46,9 @@ NOTES = frozenset({
 })  # fmt: skip
 """Words that constrain nothing."""
 
+_A_STEP = 200
+"""Members and items that are merged in one step."""
+
 _LEAST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
 _MOST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
 
@@ -85,13 +88,13 @@ def flatten(schema: Json, root: Json, chain: Chain, steps: int = 100) -> tuple[d
     waiting = [(schema, chain)]
     while waiting:
         part, before = waiting.pop(0)
-        steps -= 1
-        if steps < 0:
-            raise TooLargeError
         if part is False:
             raise NoValueError
         if not isinstance(part, dict):
             continue
+        steps -= 1 + sum(len(value) for value in part.values() if isinstance(value, dict | list)) // _A_STEP
+        if steps < 0:
+            raise TooLargeError
         part = dict(part)
         reference, parts = part.pop("$ref", None), part.pop("allOf", None)
         if isinstance(reference, str):

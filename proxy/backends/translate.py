@@ -42,15 +42,15 @@ class _Seen:
 class Translator:
     """Writes rules for the schemas within ``root``, which is where references start from.
 
-    The rules' names begin with ``prefix``. At most ``max_steps`` schemas are looked at, and ``max_size`` characters
-    written: references can multiply without end.
+    The rules' names begin with ``prefix``. At most ``max_steps`` schemas and declarations are looked at, and
+    ``max_size`` characters written: references can multiply without end.
     """
 
     def __init__(self, root: Json, prefix: str, *, max_steps: int, max_size: int) -> None:
         self.rules: dict[str, str] = {}
         self._root = root
         self._prefix = prefix
-        self._steps_left = max_steps
+        self.steps_left = max_steps
         self._size_left = max_size
         self._numbers = count()
         self._names: dict[str, str] = {}  # the rule that stands for an expression
@@ -79,14 +79,15 @@ class Translator:
         return seen.name or seen.expression
 
     def _expression(self, schema: Json, chain: Chain, depth: int) -> str:
-        self._steps_left -= 1
-        if self._steps_left < 0 or depth > _MAX_DEPTH:
+        self._look_at(1)
+        if depth > _MAX_DEPTH:
             raise TooLargeError
         if schema is False:
             raise NoValueError
         if not isinstance(schema, dict):
             return "json"
         flat, chain = schemas.flatten(schema, self._root, chain)
+        self._look_at(len(schemas.properties(flat)))
         for word in ("anyOf", "oneOf"):
             branches = flat.pop(word, None)
             if isinstance(branches, list) and branches:
@@ -111,6 +112,11 @@ class Translator:
                 return self._number(flat, name)
             case name:
                 return name
+
+    def _look_at(self, number: int) -> None:
+        self.steps_left -= number
+        if self.steps_left < 0:
+            raise TooLargeError
 
     def _any_of(self, branches: Iterable[Json], chain: Chain, depth: int) -> str:
         alternatives = []

@@ -59,6 +59,10 @@ def test_references_that_multiply_are_given_up() -> None:
     root = {f"d{n}": {"allOf": [{"$ref": f"#/d{n + 1}"}] * 2} for n in range(30)}
     with pytest.raises(TooLargeError):
         schemas.flatten({"$ref": "#/d0"}, root, NO_CHAIN)
+    large = {"properties": {str(n): True for n in range(5_000)}}
+    assert schemas.flatten({"allOf": [large]}, {}, NO_CHAIN)[0] == large
+    with pytest.raises(TooLargeError):
+        schemas.flatten({"allOf": [large] * 10}, {}, NO_CHAIN)
 
 
 @pytest.mark.parametrize(
