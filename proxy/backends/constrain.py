@@ -30,6 +30,9 @@ def constrain(
 
 def _llama_cpp(request: Request, max_calls: int, starts_in_reasoning: bool) -> Mapping[str, Json]:
     """An eager grammar. The server refuses one together with ``tools``, which are not sent as such."""
+    told = request.extra.get("chat_template_kwargs")
+    if isinstance(told, Mapping) and told.get("enable_thinking") is False:
+        starts_in_reasoning = False  # the template then closes what it opens
     grammar = forced(request.offered, max_calls=max_calls, starts_in_reasoning=starts_in_reasoning)
     return NOTHING if grammar is None else {"grammar": grammar}
 

@@ -47,6 +47,11 @@ def test_reasoning_that_the_template_opened_comes_first() -> None:
     assert accepted(REQUEST, starts_in_reasoning=True) == [f"Hm.</think>\n{TIME}"]
 
 
+def test_a_client_that_turns_thinking_off_gets_the_call_at_once() -> None:
+    request = replace(REQUEST, extra={"chat_template_kwargs": {"enable_thinking": False}})
+    assert accepted(request, starts_in_reasoning=True) == [TIME, DATE]
+
+
 @pytest.mark.parametrize("mode", ["auto", "none"])
 def test_what_is_not_required_is_not_forced(mode: str) -> None:
     choice = ToolChoice(mode)  # type: ignore[arg-type]
