@@ -23,16 +23,14 @@ class BackendConfig:
     """One model server and how to talk to it.
 
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
-    as ``Authorization: Bearer``; ``key_env`` is the variable that it was read from, for messages. ``system_role``
-    False: the chat template knows no system message. ``example``: show the model one worked example of a call (very
-    small models need it).
+    as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``example``: show
+    the model one worked example of a call (very small models need it).
     """
 
     url: str
     dispatcher: DispatcherName = "auto"
     model: str | None = None
     key: str | None = field(default=None, repr=False)
-    key_env: str | None = None
     forward_client_key: bool = False
     system_role: bool = True
     example: bool = False

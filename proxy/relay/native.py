@@ -16,8 +16,11 @@ from proxy.wire.upstream_errors import event_error, is_error
 
 
 def with_model(body: bytes, model: str) -> bytes:
-    """A request body that asks for ``model``; every other byte stays as it is."""
-    text = body.decode("utf-8", "surrogateescape")
+    """A request body that asks for ``model``; every other byte stays as it is.
+
+    Raises ``ValueError`` for what is no JSON object in UTF-8, or is nested too deeply.
+    """
+    text = body.decode()
     name = jsonio.dumps(model).decode()
     start = jsontext.skip_space(text, 0)
     found, _ = jsontext.members(text, start)
@@ -26,7 +29,7 @@ def with_model(body: bytes, model: str) -> bytes:
         text = f'{text[: start + 1]}"model":{name}{"," if found else ""}{text[start + 1 :]}'
     for member in reversed(asked):
         text = text[: member.value_start] + name + text[member.value_end :]
-    return text.encode("utf-8", "surrogateescape")
+    return text.encode()
 
 
 class Tally:

@@ -111,8 +111,12 @@ class Relay:
     async def _native(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
         """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked."""
         log.mode = "native"
-        model = self._backend.model
-        body = ask.body if model is None or model == ask.model else with_model(ask.body, model)
+        model, body = self._backend.model, ask.body
+        if model is not None and model != ask.model:
+            try:
+                body = with_model(body, model)
+            except ValueError as error:
+                raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
         fields = [*forwarded(ask.headers), *self._credentials(ask.headers), ("x-request-id", log.id)]
         reply = await self._open("POST", self._backend.chat_url, fields, body)
         streamed = is_event_stream(reply, ask.stream)

@@ -73,6 +73,13 @@ def test_only_the_model_s_name_is_replaced_when_one_is_configured(backend: Backe
     assert backend.chats[-1].body == (BODY % b"false").replace(b'"model":"m"', b'"model":"real"')
 
 
+def test_a_body_into_which_no_model_can_be_put_is_a_400(backend: Backend) -> None:
+    with proxy_before(backend, "native", model="real") as url:
+        answer = ask(url, b"\xef\xbb\xbf" + BODY % b"false")
+    assert answer.status_code == 400
+    assert backend.chats == []
+
+
 def test_an_error_has_the_backend_s_words_and_the_api_s_shape(backend: Backend) -> None:
     backend.script(error(429, "slow down"), error(429, "slow down"))
     with proxy_before(backend, "native") as url:

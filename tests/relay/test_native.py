@@ -36,6 +36,14 @@ def test_only_the_model_s_name_is_replaced(body: bytes, expected: bytes) -> None
     assert with_model(body, 'b"') == expected
 
 
+@pytest.mark.parametrize(
+    "body", [b"\xef\xbb\xbf{}", '{"a": 1}'.encode("utf-16"), b'{"a": "\xff"}', b"{" + b'"a":[' * 2000]
+)
+def test_a_body_that_cannot_be_looked_into_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        with_model(body, "b")
+
+
 async def test_a_stream_comes_back_as_it_is_and_is_counted() -> None:
     entry = log()
     pieces = [b": ping\n\n", CALL[:20], CALL[20:] + USAGE[:5], USAGE[5:], b"data: [DONE]\n\n"]
