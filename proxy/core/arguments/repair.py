@@ -21,6 +21,7 @@ _WORDS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 _JSON_WORDS = frozenset({"true", "false", "null"})
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*+")
 _ESCAPED = re.compile(r'\\"((?:[^"\\]|\\(?:[bfnrt/]|u[0-9a-fA-F]{4}))*+)\\"')
+_DEEPEST = 1_000  # about as deep as strict JSON is read
 _MOST_INNER = 8  # strings with quotes inside: each costs a look at all that follows
 
 _COMMA = "a trailing comma was left out"
@@ -136,6 +137,8 @@ class _Mender:
             self._later_item = False
             self._closers.append("}" if char == "{" else "]")
             self._bare.append(None)
+            if len(self._closers) > _DEEPEST:
+                raise NoReadingError
             self._space()
             if self._next() == self._closers[-1]:
                 return self._close()
