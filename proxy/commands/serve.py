@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -71,19 +72,23 @@ def serve(
     local = local or model_file is not None
     if local == (backend is not None):
         raise click.UsageError("Give either --backend URL or --local.")
-    from proxy.server import Server, bind  # imported late: what these need takes a moment
+    from proxy.server import Server, bind  # imported late: it takes a moment
 
-    telemetry.configure(as_json=log_format == "json")
     key = key_from_environment(backend_key_env, os.environ)
     signal.signal(signal.SIGTERM, _terminate)
     with bind(host, port) as bound, ExitStack() as stack:
+        run: Callable[[Server], None] = Server.serve_until_signal
+        if backend is None:
+            from proxy.commands.embedded import embedded_model, serve_beside
+
+            embedded = stack.enter_context(embedded_model(model_file))
+            backend, run = embedded.url, partial(serve_beside, model=embedded)
         config = Config(
             backend=BackendConfig(
-                url=backend or _start_local(stack, model_file),
+                url=backend,
                 dispatcher=cast(DispatcherName, dispatcher),
                 model=model,
                 key=key,
-                key_env=backend_key_env,
                 forward_client_key=forward_client_key,
                 system_role=not no_system_role,
                 example=local and model_file is None,
@@ -92,20 +97,15 @@ def serve(
             port=port,
             log_format=cast(LogFormat, log_format),
         )
+        telemetry.configure(as_json=config.log_format == "json")
         try:
-            Server(config, bound, ready=partial(_announce, config)).serve_until_signal()
+            run(Server(config, bound, ready=partial(_announce, config)))
         except KeyboardInterrupt:
             raise SystemExit(0) from None
 
 
 def _announce(config: Config, url: str) -> None:
     click.echo(f"Toolgraft listens on {url}/v1 in front of {config.backend.url}")
-
-
-def _start_local(stack: ExitStack, model_file: Path | None) -> str:
-    from proxy.local import LocalModel
-
-    return stack.enter_context(LocalModel(model_file)).url
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

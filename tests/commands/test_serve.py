@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner, Result
 
-from proxy import local, server
+from proxy import server
 from proxy.cli import main
+from proxy.commands import embedded
 from proxy.config import Config
 from tests.support.backend import DONE, Backend, chunk, sse
 from tests.support.proxy import free_port, get, http_client
@@ -79,55 +80,54 @@ def test_the_log_can_be_json() -> None:
 # ---- in this process, with a server that only takes notes
 
 
-class Notes:
-    configs: list[Config]
+class Server:
+    """Takes notes and ends at once."""
 
-    def __init__(self) -> None:
-        self.configs = []
+    configs: ClassVar[list[Config]] = []
 
-    def server(self, config: Config, bound: Any, ready: Callable[[str], None]) -> Notes:
+    def __init__(self, config: Config, bound: object, ready: Callable[[str], None]) -> None:
         self.configs.append(config)
         ready("http://127.0.0.1:1")
-        return self
 
     def serve_until_signal(self) -> None:
         """End at once."""
 
 
 @pytest.fixture
-def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
-    taken = Notes()
-    monkeypatch.setattr(server, "Server", taken.server)
+def configs(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
+    """The configurations that servers were started with."""
+    Server.configs.clear()
+    monkeypatch.setattr(server, "Server", Server)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr("proxy.telemetry.configure", lambda **_: None)
-    return taken
+    return Server.configs
 
 
 def serve(*options: str, **environ: str) -> Result:
     return CliRunner(env=environ).invoke(main, ["serve", "--port", "0", *options])
 
 
-def test_options_become_the_configuration(notes: Notes) -> None:
+def test_options_become_the_configuration(configs: list[Config]) -> None:
     options = ["--backend", "http://127.0.0.1:9", "--dispatcher", "xml", "--model", "m", "--backend-key-env", "KEY"]
     result = serve(*options, "--forward-client-key", "--no-system-role", KEY="sk-1")
     assert result.exit_code == 0, result.output
-    (config,) = notes.configs
+    (config,) = configs
     backend = config.backend
     assert (backend.url, backend.dispatcher, backend.model) == ("http://127.0.0.1:9", "xml", "m")
-    assert (backend.key, backend.key_env, backend.forward_client_key) == ("sk-1", "KEY", True)
+    assert (backend.key, backend.forward_client_key) == ("sk-1", True)
     assert (backend.system_role, backend.example) == (False, False)
     assert config.host == "127.0.0.1"
 
 
-def test_little_is_needed(notes: Notes) -> None:
+def test_little_is_needed(configs: list[Config]) -> None:
     assert serve("--backend", "http://127.0.0.1:9").exit_code == 0
-    backend = notes.configs[0].backend
+    backend = configs[0].backend
     assert (backend.dispatcher, backend.model, backend.key) == ("auto", None, None)
     assert (backend.forward_client_key, backend.system_role) == (False, True)
 
 
 @pytest.mark.parametrize("options", [[], ["--backend", "http://127.0.0.1:9", "--local"]])
-def test_there_is_one_backend(notes: Notes, options: list[str]) -> None:
+def test_there_is_one_backend(configs: list[Config], options: list[str]) -> None:
     result = serve(*options)
     assert result.exit_code == 2
     assert "either --backend URL or --local" in result.output
@@ -166,34 +166,41 @@ class Model:
     """An embedded model that starts at once."""
 
     url = "http://127.0.0.1:5"
-    events: list[str]
 
-    def __init__(self, file: Path | None = None, **_: object) -> None:
-        self.file = file
-        Model.events = [f"file {file}"]
+    def __init__(self, file: Path | None, events: list[str]) -> None:
+        self._events = events
+        events.append(f"file {file}")
 
     def __enter__(self) -> Model:
-        Model.events.append("started")
+        self._events.append("started")
         return self
 
     def __exit__(self, *_: object) -> None:
-        Model.events.append("stopped")
+        self._events.append("stopped")
 
 
-def test_the_embedded_model_lives_as_long_as_the_server(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "LocalModel", Model)
+@pytest.fixture
+def events(configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    happened: list[str] = []
+
+    def serve_beside(_: object, model: Model) -> None:
+        happened.append(f"served {model.url}")
+
+    monkeypatch.setattr(embedded, "embedded_model", lambda file: Model(file, happened))
+    monkeypatch.setattr(embedded, "serve_beside", serve_beside)
+    return happened
+
+
+def test_the_embedded_model_lives_as_long_as_the_server(configs: list[Config], events: list[str]) -> None:
     assert serve("--local").exit_code == 0
-    assert notes.configs[0].backend.url == Model.url
-    assert notes.configs[0].backend.example
-    assert Model.events == ["file None", "started", "stopped"]
+    assert configs[0].backend.url == Model.url
+    assert configs[0].backend.example
+    assert events == ["file None", "started", f"served {Model.url}", "stopped"]
 
 
-def test_another_model_file_needs_no_worked_example(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(local, "LocalModel", Model)
+def test_another_model_file_needs_no_worked_example(configs: list[Config], events: list[str], tmp_path: Path) -> None:
     file = tmp_path / "x.gguf"
     file.write_bytes(b"GGUF")
     assert serve("--model-file", str(file)).exit_code == 0
-    assert Model.events[0] == f"file {file}"
-    assert not notes.configs[0].backend.example
+    assert events[0] == f"file {file}"
+    assert not configs[0].backend.example
