@@ -8,7 +8,7 @@ no longer counts, is rare. Whatever kind of body the backend then sends is read 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import replace
 
 from proxy.backends.capability import Capabilities, Facts
@@ -137,13 +137,14 @@ class Relay:
         _check_choices(request)
         log.mode = "xml"
         backend = self._backend
+        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request)
         dispatcher = XmlDispatcher(
             HistoryOptions(system_role=backend.system_role, prefill=facts.prefill, vision=facts.vision),
-            starts_in_reasoning=facts.starts_in_reasoning,
+            starts_in_reasoning=in_reasoning,
             example=backend.example,
         )
         prepared = dispatcher.prepare(request)
-        forced = constrain(facts.kind, request, starts_in_reasoning=facts.starts_in_reasoning)
+        forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)
         prepared = replace(prepared, extra={**prepared.extra, **facts.fields, **forced})
         body = encode_request(prepared, model=backend.model or request.model, stream=request.stream)
         accept = "text/event-stream" if request.stream else "application/json"
@@ -190,6 +191,12 @@ async def _pieces(reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
     async with reply:
         async for piece in reply:
             yield piece
+
+
+def _thinking_off(request: Request) -> bool:
+    """The client tells the chat template to close at once the reasoning that it opens."""
+    told = request.extra.get("chat_template_kwargs")
+    return isinstance(told, Mapping) and told.get("enable_thinking") is False
 
 
 def _is_more_than_text(request: Request) -> bool:

@@ -13,6 +13,7 @@ from proxy.backends.capability import Capabilities
 from proxy.backends.registry import Backend
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.errors import ClientError, UpstreamError
+from proxy.core.events import ReasoningDelta, TextDelta
 from proxy.relay import Ask, ByteReply, EventReply, Relay
 from proxy.surfaces.chat import Chat
 from proxy.telemetry import RequestLog
@@ -108,3 +109,28 @@ async def test_a_worked_example_is_shown_where_it_is_wanted(upstream: Upstream) 
             await reply.batches.aclose()
             prompts.append(backend.chats[-1].json["messages"][0]["content"])
     assert len(prompts[1]) > len(prompts[0])
+
+
+THINKS = {
+    "/props": scripted.body({"build_info": "b1", "chat_template": "", "chat_template_caps": {}}),
+    "/apply-template": scripted.body({"prompt": "<|im_start|>assistant\n<think>\n"}),
+}
+"""What a llama.cpp server says whose chat template opens the reasoning itself."""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, [ReasoningDelta("Hm."), TextDelta("Hello.")]),
+        ({"chat_template_kwargs": {"enable_thinking": False}}, [TextDelta("Hm.Hello.")]),
+    ],
+)
+async def test_a_reply_begins_in_reasoning_where_the_template_opened_it(
+    upstream: Upstream, more: dict[str, Any], said: list[object]
+) -> None:
+    with scripted.Backend(routes=dict(THINKS)) as backend:
+        backend.script(scripted.text("Hm.", *([] if more else ["</think>"]), "Hello."))
+        reply = await relay_to(backend.url, upstream).answer(ask(tools=[TOOL], **more), entry())
+        assert isinstance(reply, EventReply)
+        events = [event async for batch in reply.batches for event in batch]
+    assert [event for event in events if isinstance(event, TextDelta | ReasoningDelta)] == said
