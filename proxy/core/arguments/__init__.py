@@ -1,1 +1,1 @@
-"""The arguments of a call: strict JSON, repair, coercion, validation."""
+"""The arguments of a call: strict JSON (``jsontext``), else repair, then coercion and validation (``schema``)."""
