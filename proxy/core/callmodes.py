@@ -9,10 +9,11 @@ from collections.abc import Callable
 from proxy.core.bare import begins_bare
 from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
+from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.calls import ToolSet
 from proxy.core.code import TICKS
-from proxy.core.forms import Form, Heading
+from proxy.core.forms import BodySpec, Form, Heading
 from proxy.core.fragments import ArgumentStream
 from proxy.core.grammar import Grammar
 from proxy.core.machine import Machine, Step
@@ -22,7 +23,6 @@ from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 _LONGEST_START = 1_024  # characters by which a kind of body is told
-_LONGEST_HEADING = 300
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
 _MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
@@ -45,6 +45,7 @@ class CallModes(Machine):
         self._read_calls = read_calls
         self._stream_after = stream_after
         self._reread_length = 0
+        self._headed = False  # messages stand below headings, which say what is a call
         self._body: Body | None = None
         super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
 
@@ -68,41 +69,48 @@ class CallModes(Machine):
         here = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
         region.use(text[at:here])
         start = text[here : here + _LONGEST_START]
-        whole = final or len(start) == _LONGEST_START
+        whole = (final and not self._cut) or len(start) == _LONGEST_START
         for spec in region.form.bodies:
             if isinstance(spec, Heading):
-                below = _below(spec, start, final=whole)
-                if below:
-                    self._region = self._tentative = None
-                    self._heading(spec)
-                    return here + below, True
-                if below is None:
-                    return here, False
-            elif self._read_calls:
-                reader = reader_for(spec)
-                fits = reader.fits(spec, start, final=whole)
-                if fits is None:
-                    return here, False
-                if fits:
-                    self._body = reader(spec, marks_of(frozenset(region.form.closers)), self._grammar.openers)
-                    self._mode = self._in_body
-                    return here, True
-        if region.opener in self._grammar.wrappers:
-            if not final and self._grammar.openers.may_start(text, here):
+                fits = self._tentative is None and stands(spec, start, final=whole)
+            else:
+                fits = self._read_calls and reader_for(spec).fits(spec, start, final=whole)
+            if fits is None and final:
+                self._region = None
+                self._out.problem("cut", "The reply ended inside a call.", region.opener + start)
+                return len(text), False
+            if fits is None:
                 return here, False
-            if self._grammar.openers.at(text, here):
+            if fits:
+                return here + self._begins(region, spec, start), True
+        return self._no_body(region, text, here, final)
+
+    def _begins(self, region: Region, spec: BodySpec | Heading, text: str) -> int:
+        """``spec`` stands at the start of ``text``; how much of that is used."""
+        if isinstance(spec, Heading):
+            self._region = None
+            self._heading(spec)
+            return length(spec, text)
+        closers = marks_of(frozenset(region.form.closers))
+        self._body = reader_for(spec)(spec, closers, self._grammar.openers)
+        self._mode = self._in_body
+        return 0
+
+    def _no_body(self, region: Region, text: str, at: int, final: bool) -> Step:
+        """No body of a call begins behind the opener: it is text, or a wrapper around calls."""
+        if region.opener in self._grammar.wrappers:
+            if not final and self._grammar.openers.may_start(text, at):
+                return at, False
+            if self._grammar.openers.at(text, at):
                 self._region = None
                 self._mode = self._text
-                return here, True
+                return at, True
         self._region = None
-        if final and self._cut and not start:
-            self._out.problem("cut", "The reply ended inside a call.", region.opener)
-            return here, False
         if region.form.kept:
             self._as_text(region.opener)
-            return here + len(region.opener), True
+            return at + len(region.opener), True
         self._as_text("".join(region.raw))
-        return here, True
+        return at, True
 
     @abstractmethod
     def _heading(self, heading: Heading) -> None:
@@ -276,7 +284,7 @@ class CallModes(Machine):
         """A brace at the start of a line: JSON of a declared tool is a call if it is all, or if a closer follows."""
         head = self._out.empty
         bare: bool | None = False
-        if self._code.line_start and self._code.outside and (head or text[at] == "{"):
+        if self._code.line_start and self._code.outside and not self._headed and (head or text[at] == "{"):
             bare = begins_bare(self._tools, text, at, final=final)
         if bare is None:
             return at, False
@@ -347,11 +355,3 @@ class CallModes(Machine):
         for call in held.calls:
             if not self.done:
                 self._send(call)
-
-
-def _below(heading: Heading, text: str, *, final: bool) -> int | None:
-    """The index past ``heading`` at the start of ``text``: 0 if it does not stand there, None if it still may."""
-    if not final and heading.until not in text and len(text) < _LONGEST_HEADING:
-        return None
-    found = heading.pattern.match(text)
-    return found.end() if found else 0

@@ -29,7 +29,7 @@ def invoke(prefix: str = "", *, before: str = "", behind: str = "") -> TagsBody:
     said = r"""(?:\s+string=["'](?:(?P<string>true)|(?P<json>false))["'])?"""
     return TagsBody(
         lead=before or f"<{prefix}invoke",
-        call=re.compile(rf"{before}\s*<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*>"),
+        call=re.compile(rf"{before}\s*<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*/?>"),
         call_end=f"</{prefix}invoke>{behind}",
         parameter=re.compile(rf"<{tag}parameter\s+{_ATTRIBUTE.format('name', 'key')}{said}\s*>"),
         parameter_end=f"</{prefix}parameter>",

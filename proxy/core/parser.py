@@ -186,6 +186,7 @@ class Parser(CallModes):
         return at, True
 
     def _heading(self, heading: Heading) -> None:
+        self._headed = True
         self._mode = self._text
         if heading.closers:
             self._think_closers = marks_of(frozenset(heading.closers))
@@ -318,7 +319,7 @@ class Parser(CallModes):
         opener = self._grammar.openers.at(text, here) if self._read_calls else None
         if opener is None and not final and self._read_calls and self._grammar.openers.may_start(text, here):
             return here, False
-        if self._read_calls and self._out.empty:
+        if self._read_calls and self._out.empty and not self._headed:
             bare = begins_bare(self._tools, text, here, final=final)
             if bare is None:
                 return here, False

@@ -81,6 +81,8 @@ class _Markup:
         if opened is None:
             raise ValueError("no call")
         name = unescape(opened["name"]).strip()
+        if opened[0].endswith("/>"):
+            return RawCall(name, "{}"), opened.end()
         end = None if self._spec.call_end is None else self._spec.call_end.format(name=name)
         at = self._space(opened.end())
         if self._text.startswith("{", at):
