@@ -27,13 +27,13 @@ FOLDER = os.environ.get("TOOLGRAFT_CASES")
 CASES = [json.loads(line) for line in Path(FOLDER, "reports.jsonl").read_text().splitlines()] if FOLDER else []
 
 ELSEWHERE = {
-    "ops": "about connections and time: tests/test_app.py",
-    "t-large-args-linear": "generated: tests/test_app.py",
+    "ops": "about connections and time: tests/e2e/test_streaming.py, tests/transport",
+    "t-large-args-linear": "about cost: tests/core",
     "r-stable-order": "several requests: tests/core/test_prompt.py",
     "o-base-url-forms": "tests/backends/test_registry.py",
     "o-backend-down": "tests/test_app.py",
     "o-model-id-slash": "tests/test_app.py",
-    "o-auth-empty-bearer": "tests/test_app.py",
+    "o-auth-empty-bearer": "tests/e2e/test_native.py",
     "o-large-body": "tests/test_app.py",
     "o-cors-preflight": "cross-origin requests cannot be switched on",
 }
