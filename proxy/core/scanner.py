@@ -26,13 +26,11 @@ class Marks:
 
     def __init__(self, marks: Iterable[str]) -> None:
         self.marks = frozenset(marks)
-        ordered = sorted(self.marks, key=lambda mark: (-len(mark), mark))
-        self._pattern = re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
-        self._firsts = (
-            re.compile("[" + re.escape("".join(sorted({mark[0] for mark in ordered}))) + "]") if ordered else None
-        )
-        self._prefixes = frozenset(mark[:size] for mark in ordered for size in range(1, len(mark)))
-        self._longest = max(map(len, ordered), default=0)
+        self._pattern = re.compile(_alternatives(self.marks) or r"(?!)")
+        firsts = re.escape("".join(sorted({mark[0] for mark in self.marks})))
+        self._firsts = re.compile(f"[{firsts}]") if firsts else None
+        self._prefixes = frozenset(mark[:size] for mark in self.marks for size in range(1, len(mark)))
+        self._longest = max(map(len, self.marks), default=0)
 
     def find(self, text: str, at: int = 0, *, final: bool = True) -> Found | None:
         """The first mark from ``at`` on, None if there is none.
@@ -72,3 +70,13 @@ class Marks:
 def marks_of(marks: frozenset[str]) -> Marks:
     """:class:`Marks` of ``marks``, made once: a call must not cost the making of a hundred openers' pattern."""
     return Marks(marks)
+
+
+def _alternatives(marks: Iterable[str]) -> str:
+    """A pattern for the longest of ``marks`` at a place. Common beginnings come once, so few characters are tried."""
+    tails: dict[str, set[str]] = {}
+    for mark in sorted(marks):
+        tails.setdefault(mark[:1], set()).add(mark[1:])
+    found = [re.escape(first) + _alternatives(rest) for first, rest in tails.items() if first]
+    either = found[0] if len(found) == 1 else "(?:" + "|".join(found) + ")" if found else ""
+    return f"(?:{either})?" if either and "" in tails else either
