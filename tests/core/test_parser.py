@@ -284,12 +284,14 @@ def test_call_ids_are_unique_and_can_be_given() -> None:
 
 def test_a_call_is_held_back_until_it_is_complete() -> None:
     parser = Parser(TOOLS)
+    inside = []
     assert parser.feed("Look: <tool") == [TextDelta("Look:")]
     assert parser.feed('_call>{"name": "get_time", "arguments": {}') == []
-    assert parser.inside_call
+    inside.append(parser.inside_call)
     events = parser.feed("}</tool_call>")
+    inside.append(parser.inside_call)
     assert [type(event) for event in events] == [ToolCallStart, ToolArgumentsDelta, ToolCallEnd]
-    assert not parser.inside_call
+    assert inside == [True, False]
     assert parser.close("stop") == [Finish("tool_calls")]
     assert parser.close("stop") == []
 

@@ -6,7 +6,8 @@ import pytest
 
 from proxy.core.bodies.base import Item, RawCall, Status
 from proxy.core.bodies.jsonbody import JsonReader
-from proxy.core.dialects import JSON, JsonBody
+from proxy.core.forms import JsonBody
+from proxy.core.notations import JSON
 from proxy.core.scanner import Marks
 
 CLOSERS, OPENERS = Marks(("</c>",)), Marks(("<c>",))
