@@ -25,10 +25,10 @@ LOG_TAIL = 8192
 """How much of the end of the engine's output is looked at, in bytes."""
 
 
-def require_engine() -> None:
-    """Raise ``ConfigError`` with the mend unless the ``local`` extra is installed."""
-    if not all(importlib.util.find_spec(name) for name in ("xllamacpp", "filelock")):
-        raise ConfigError('The embedded engine is not installed. Install it with: pip install "toolgraft[local]"')
+def require_extra(*modules: str) -> None:
+    """Raise ``ConfigError`` with the mend unless `modules`, which the ``local`` extra brings, are installed."""
+    if missing := [name for name in modules if not importlib.util.find_spec(name)]:
+        raise ConfigError(f'{", ".join(missing)} is not installed. Install it with: pip install "toolgraft[local]"')
 
 
 def check_gguf(path: Path) -> None:
@@ -47,7 +47,7 @@ class LocalModel:
 
     ``model_file`` None means SmolLM2-135M-Instruct, fetched at the first start (``progress`` hears of it).
     ``alias`` is the model name the server reports. ``context`` is in tokens, shared by ``slots`` replies at a time;
-    it is capped by what the model was trained on (8,192 for SmolLM2). ``threads`` None leaves it to the engine.
+    it is capped by what the model was trained on (8,192 for SmolLM2). ``threads`` None is one for each core but one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class LocalModel:
 
         Raises ``ConfigError`` when it cannot be had or does not answer within `timeout` seconds.
         """
-        require_engine()
+        require_extra("xllamacpp", "filelock")
         path = self._model_file or ensure_model(self._progress)
         check_gguf(path)
         options = json.dumps({"model": str(path.absolute()), **self._settings})
@@ -110,6 +110,11 @@ class LocalModel:
     def alive(self) -> bool:
         """Whether the engine's process runs."""
         return self._process is not None and self._process.poll() is None
+
+    def wait(self) -> None:
+        """Return when the engine's process has ended, by itself or by ``stop``."""
+        if self._process is not None:
+            self._process.wait()
 
     def last_words(self, lines: int = 12) -> str:
         """The end of what the engine printed, with how it ended; for the message when it did."""
