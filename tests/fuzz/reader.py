@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the reader: ``pip install atheris``, then ``python -m tests.fuzz.reader [SECONDS]``.
 
-The seeds are the fixtures of replies. An input that breaks an invariant is written to ``crash-…`` where it was started;
-it becomes a test once it is understood.
+The seeds are the fixtures of replies, the words all marks that the reader knows. An input that breaks an invariant is
+written to ``crash-…`` where it was started; it becomes a test once it is understood.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["proxy"]):
+    from proxy.core.grammar import grammar
     from proxy.core.parser import parse
     from tests.support.reading import essence, read, tool
 
@@ -24,6 +25,18 @@ TOOLS = (
     tool("get_time"),
     tool("write_file", path="string", content="string", mode={"enum": ["a", "w"]}, tags="array", deep="object"),
 )
+WORDS = (
+    '{"name": "get_time", "arguments": {}}',
+    '{"name": "write_file", "arguments": {"path": "a", "content": "b"}}',
+    "get_weather(city='Oslo', days=3)",
+    "<parameter=city>Oslo</parameter>",
+    "<arg_key>city</arg_key><arg_value>Oslo</arg_value>",
+    '"name"',
+    '"arguments"',
+    "get_weather",
+)
+"""Beside the marks, what makes a call of what stands between them."""
+
 FINISHES = ("stop", "length", None, "error")
 
 
@@ -62,15 +75,24 @@ def main() -> None:
             check(Path(name).read_bytes())
         return
     seconds = given[0] if given else "900"
-    with tempfile.TemporaryDirectory() as corpus:
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus"
+        corpus.mkdir()
+        words = Path(folder) / "words"
+        words.write_text("".join(f'"{_escaped(word)}"\n' for word in sorted(grammar().marks.marks) + list(WORDS)))
         for number, fixture in enumerate(sorted(REPLIES.rglob("*.json"))):
             loaded = json.loads(fixture.read_bytes())
             for text in _texts(loaded):
                 seed = bytes((0, 1, 60, 120, 200)) + text.encode("utf-8", "surrogateescape")
-                (Path(corpus) / f"{number}-{len(text)}").write_bytes(seed)
-        arguments = [sys.argv[0], corpus, f"-max_total_time={seconds}", "-max_len=2000", "-timeout=20"]
+                (corpus / f"{number}-{len(text)}").write_bytes(seed)
+        arguments = [sys.argv[0], str(corpus), f"-max_total_time={seconds}", "-max_len=2000", "-timeout=20"]
+        arguments.append(f"-dict={words}")
         atheris.Setup(arguments, check)
         atheris.Fuzz()
+
+
+def _escaped(word: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in word.encode())
 
 
 def _texts(loaded: Any) -> list[str]:
