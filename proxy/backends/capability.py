@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, TypeVar
 
-from proxy.backends.facts import Facts, Kind
-from proxy.backends.probes import NoAnswerError, probe
+from proxy.backends.probes import Facts, Kind, NoAnswerError, probe
 from proxy.backends.registry import Backend
 from proxy.core.errors import UpstreamError
 from proxy.core.model import Json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from proxy.backends.facts import Kind
 from proxy.backends.grammar import forced
+from proxy.backends.probes import Kind
 from proxy.core.model import NOTHING, Json, Request
 
 Strategy: TypeAlias = Callable[[Request, int, bool], Mapping[str, Json]]

@@ -6,16 +6,18 @@ chat template has none): what a reply looks like tells nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 from urllib.parse import quote
 
-from proxy.backends.facts import Facts, Kind
 from proxy.backends.registry import Backend
 from proxy.core.dialects import THINK
-from proxy.core.model import NOTHING, Json
+from proxy.core.model import NOTHING, Json, nothing
 from proxy.wire import jsonio
 from proxy.wire.upstream_errors import is_capability_error
+
+Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "unknown"]
 
 Ask: TypeAlias = Callable[[str, str, Json], Awaitable[tuple[int, bytes]]]
 """A request (method, URL, JSON body or None) and its answer (status, body)."""
@@ -31,6 +33,27 @@ _TOOLS = [
         },
     }
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """How a backend serves a model. ``source`` is a sentence for a person: how it is known.
+
+    ``native``: the server itself turns ``tools`` into calls for this model. ``starts_in_reasoning``: the text of a
+    reply begins inside ``<think>``, since the chat template opened it. ``prefill``: a final assistant message is gone
+    on with. ``vision``: the model sees images; None = unknown. ``context`` is in tokens. ``fields`` go into each
+    request whose reply is read as text, so that the server hands on what the model wrote.
+    """
+
+    kind: Kind
+    native: bool
+    source: str
+    starts_in_reasoning: bool = False
+    prefill: bool = False
+    vision: bool | None = None
+    context: int | None = None
+    version: str | None = None
+    fields: Mapping[str, Json] = field(default_factory=nothing)
 
 
 class NoAnswerError(Exception):

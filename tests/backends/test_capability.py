@@ -125,6 +125,24 @@ async def test_those_who_ask_at_once_wait_for_one_answer(upstream: Upstream, cap
     assert upstream.asked == ["m"]
 
 
+async def test_a_question_is_given_up_when_nobody_waits_for_the_answer(
+    upstream: Upstream, capabilities: Capabilities
+) -> None:
+    upstream.hold = asyncio.Event()
+    waiting = [asyncio.create_task(capabilities.resolve(BACKEND, "m")) for _ in range(2)]
+    while not upstream.asked:
+        await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    upstream.hold.set()
+    await asyncio.sleep(0)
+    assert [reply.status for reply in upstream.replies] == [404]  # that of /props; the next was not waited for
+    assert capabilities.known() == {}
+    assert (await capabilities.resolve(BACKEND, "m")).native
+    assert upstream.asked == ["m", "m"]
+
+
 async def test_no_answer_is_not_kept(upstream: Upstream, capabilities: Capabilities) -> None:
     upstream.capabilities = None
     facts = await capabilities.resolve(BACKEND, "m")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from proxy.backends.constrain import constrain
-from proxy.backends.facts import Kind
+from proxy.backends.probes import Kind
 from proxy.core import markup
 from proxy.core.model import Request, Tool, ToolChoice
 from tests.support.gbnf import Grammar

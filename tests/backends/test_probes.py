@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.backends.facts import Facts
-from proxy.backends.probes import NoAnswerError, probe
+from proxy.backends.probes import Facts, NoAnswerError, probe
 from proxy.backends.registry import Backend
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.model import Json
