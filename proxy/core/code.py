@@ -37,7 +37,7 @@ class Code:
         """The index past the line of the fence that the run ``text[at:end]`` opens; 0: it opens none, None: unknown."""
         if self.fence or not self.line_start or end - at < 3:
             return 0
-        line = text.find("\n", end)
+        line = text.find("\n", end, at + _LONGEST_FENCE_LINE)
         if line < 0:
             return None if not final and len(text) - at < _LONGEST_FENCE_LINE else 0
         return line + 1 if "`" not in text[end:line] else 0

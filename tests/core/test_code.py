@@ -39,6 +39,7 @@ def test_a_fence_ends_with_a_run_as_long_at_a_line_start() -> None:
         ("```a`b\n", 3, False, 0),
         ("``\n", 2, False, 0),
         ("```" + "x" * 200, 3, False, 0),
+        ("```" + "x" * 200 + "\n", 3, False, 0),
     ],
 )
 def test_opens_fence(text: str, end: int, final: bool, line: int | None) -> None:
