@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from itertools import groupby
 
 from proxy.core.dispatch import Reader
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, Finish, Problem, ReasoningDelta, TextDelta, ToolCallEnd, Usage
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
-from proxy.wire.sse import SseDecoder
+from proxy.wire.sse import Frame, SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 CHARACTERS_PER_TOKEN = 4
@@ -74,19 +75,24 @@ class Pump:
         sse = SseDecoder()
         decoder = ChunkDecoder(taken=self._taken)
         rest: list[Event] = []
+        failure: UpstreamError | None = None
         try:
             async for data in self._reply:
                 frames = sse.feed(data)
-                events = self._read(event for frame in frames for event in decoder.feed(frame))
+                events, failure = _decode(decoder, frames)
+                batch = self._read(events)
                 if self._reader.done:
                     await self._reply.aclose()
-                if decoder.saw_done or self._reader.done:
-                    rest = events
+                if failure or decoder.saw_done or self._reader.done:
+                    rest = batch
                     break
                 if frames:
-                    yield events
+                    yield batch
             else:
-                rest = self._read(event for frame in sse.close() for event in decoder.feed(frame))
+                events, failure = _decode(decoder, sse.close())
+                rest = self._read(events)
+            if failure and not self._reader.done:
+                raise failure
             rest += self._read(decoder.close())
             if not (decoder.finished or decoder.saw_done or self._reader.done):
                 raise UpstreamError(BROKE_OFF, code="backend_broke_off")
@@ -105,7 +111,7 @@ class Pump:
     def _read(self, events: Iterable[Event]) -> list[Event]:
         """The client's events for the backend's."""
         out: list[Event] = []
-        for event in events:
+        for event in _joined(events):
             if isinstance(event, TextDelta | ReasoningDelta):
                 self._reply_size += len(event.text)
             out += self._reader.feed(event)
@@ -130,6 +136,28 @@ class Pump:
                     self._counted = True
                     self._log.prompt_tokens, self._log.completion_tokens = prompt, completion
         return events
+
+
+def _decode(decoder: ChunkDecoder, frames: Iterable[Frame]) -> tuple[list[Event], UpstreamError | None]:
+    """The events of ``frames`` up to the first that is an error, and that error."""
+    events: list[Event] = []
+    for frame in frames:
+        try:
+            events += decoder.feed(frame)
+        except UpstreamError as error:
+            return events, error
+    return events, None
+
+
+def _joined(events: Iterable[Event]) -> Iterator[Event]:
+    """``events``, where neighbouring pieces of text are one: what came in one read is read, and sent on, at once."""
+    for kind, group in groupby(events, type):
+        if kind is TextDelta:
+            yield TextDelta("".join([event.text for event in group if isinstance(event, TextDelta)]))
+        elif kind is ReasoningDelta:
+            yield ReasoningDelta("".join([event.text for event in group if isinstance(event, ReasoningDelta)]))
+        else:
+            yield from group
 
 
 def _tokens(size: int) -> int:

@@ -111,6 +111,22 @@ async def test_a_call_that_the_stream_broke_off_in_is_not_told_of(broken: bool) 
     assert entry.problems["cut"] == 1
 
 
+async def test_text_that_came_in_one_read_is_sent_on_as_one() -> None:
+    pumped, _ = pump(FakeReply(chunk("a") + chunk("b") + chunk("c"), chunk(finish="stop"), DONE))
+    assert await anext(pumped.batches()) == [TextDelta("abc")]
+
+
+async def test_text_that_came_with_an_error_is_told_before_it() -> None:
+    pumped, _ = pump(FakeReply(chunk("Hi <") + b'data: {"error": {"message": "busy"}}\n\n', DONE))
+    assert content(await until_it_fails(pumped)) == "Hi <"
+
+
+async def test_what_comes_after_the_end_of_a_reply_that_counts_is_no_error() -> None:
+    made_up = chunk(CALL + "\n<tool_result>")
+    events, _ = await gather(FakeReply(made_up + b'data: {"error": {"message": "busy"}}\n\n'))
+    assert Finish("tool_calls") in events
+
+
 async def test_an_error_before_any_event_is_raised_at_once() -> None:
     pumped, _ = pump(FakeReply(b'data: {"error": {"message": "busy"}}\n\n', DONE))
     with pytest.raises(UpstreamError, match="busy"):
