@@ -25,12 +25,12 @@ _MARK = re.compile(
 )
 
 
-def neutralise(text: str) -> str:
+def neutralise(text: str, instead: str = "&lt;") -> str:
     """``text`` without anything that opens or closes our markup or is a control token, still readable.
 
-    The ``<`` becomes ``&lt;``. Running it twice changes nothing more.
+    The ``<`` becomes ``instead``. Running it twice changes nothing more.
     """
-    return _MARK.sub("&lt;", text)
+    return _MARK.sub(instead, text)
 
 
 def neutralise_json(text: str) -> str:
