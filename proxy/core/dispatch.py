@@ -14,7 +14,7 @@ from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
 from proxy.core.model import AUTO, Json, Request
 from proxy.core.parser import Parser, new_call_id
-from proxy.core.prompt import render_choice, render_format, render_past, render_protocol
+from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
 
 NOT_SENT = frozenset(
@@ -70,14 +70,14 @@ class Dispatcher(Protocol):
 class XmlDispatcher:
     """Tools as a system prompt, calls as text.
 
-    ``options`` say what the backend's template takes, ``example`` adds a worked example to the prompt. The others are
+    ``options`` say what the backend's template takes, ``prompt`` how the model is told of its tools. The others are
     settings of the :class:`~proxy.core.parser.Parser`.
     """
 
     options: HistoryOptions = field(default_factory=HistoryOptions)
+    prompt: PromptOptions = field(default_factory=PromptOptions)
     dialect: str = "auto"
     starts_in_reasoning: bool = False
-    example: bool = False
     stream_arguments_after: int | None = 8192
     new_id: Callable[[], str] = new_call_id
     mode: Literal["xml"] = field(default="xml", init=False)
@@ -91,7 +91,7 @@ class XmlDispatcher:
         offered = bool(request.offered)
         system = closing = ""
         if offered:
-            described = [render_protocol(request.tools, example=self.example), render_format(request.response_format)]
+            described = [render_prompt(request, self.prompt), render_format(request.response_format)]
             system = "\n\n".join(text for text in described if text)
             closing = render_choice(request)
         elif request.has_tool_history:

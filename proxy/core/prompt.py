@@ -6,14 +6,24 @@ templates, which many models were trained on. Same tools, same bytes: servers re
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from proxy.core import markup
 from proxy.core.arguments import jsontext
+from proxy.core.definitions import definition, to_json, without_nulls, writing
 from proxy.core.dialects import RESULTS_LINE
-from proxy.core.errors import ClientError
 from proxy.core.model import Json, Request, Tool
+from proxy.core.signatures import signature
+
+if TYPE_CHECKING:
+    from proxy.core.template import ProtocolTemplate
+
+Style: TypeAlias = Literal["full", "compact"]
+"""How tools are written: each as a line of JSON, or as a signature in the manner of TypeScript."""
+
+STYLES: tuple[Style, ...] = get_args(Style)
 
 _CALL = markup.tool_call("tool_name", '{"parameter": "value"}')
 _RESULT = '<tool_result name="tool_name" id="call_id" status="ok">...</tool_result>'
@@ -21,10 +31,17 @@ _RESULT = '<tool_result name="tool_name" id="call_id" status="ok">...</tool_resu
 _BEFORE_TOOLS = """\
 # Tools
 
-You may call one or more tools to help with the user's request. Each line within these tags describes one tool, with \
-the JSON Schema of its arguments:
+You may call one or more tools to help with the user's request. {described}:
 <tools>
 """
+
+_DESCRIBED: Mapping[Style, str] = {
+    "full": "Each line within these tags describes one tool, with the JSON Schema of its arguments",
+    "compact": (
+        "Each function within these tags is one tool with the type of its arguments. Types that it names follow it; "
+        "objects have only the keys shown"
+    ),
+}
 
 _AFTER_TOOLS = f"""
 </tools>
@@ -56,21 +73,34 @@ No tool can be called now. Answer in plain text without any tags."""
 
 _FORMAT = "When you answer without calling a tool, the whole answer must be one JSON {kind}, and nothing else."
 
-_TOLD = ("format", "input_examples")
-"""Fields of a tool, besides its schema, that say how to call it: the grammar of a free-text tool, sample arguments."""
 
-_KEPT_NULL = frozenset({"default", "const"})
-_VALUES = frozenset({"default", "const", "enum", "examples", "example", "input_examples"})
-_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+@dataclass(frozen=True, slots=True)
+class PromptOptions:
+    """How a model is told of its tools.
+
+    ``example`` adds a worked one (it helps very small models). ``template`` replaces the whole protocol block; the
+    other two then mean nothing.
+    """
+
+    example: bool = False
+    style: Style = "full"
+    template: ProtocolTemplate | None = None
 
 
-def render_protocol(tools: Iterable[Tool], *, example: bool = False) -> str:
-    """The protocol block for ``tools``, in the order given; ``example`` adds a worked one (it helps very small models).
+def render_prompt(request: Request, options: PromptOptions) -> str:
+    """The protocol block for the tools of ``request``. Raises as :func:`render_protocol` and the template do."""
+    if options.template is not None:
+        return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)
+    return render_protocol(request.tools, example=options.example, style=options.style)
+
+
+def render_protocol(tools: Iterable[Tool], *, example: bool = False, style: Style = "full") -> str:
+    """The built-in protocol block for ``tools``, in the order given.
 
     Raises ``ClientError`` when a tool cannot be written as JSON (NaN, nesting of many hundred levels).
     """
-    lines = "\n".join(_tool_line(tool) for tool in tools)
-    protocol = _BEFORE_TOOLS + lines + _AFTER_TOOLS
+    listed = ("\n" if style == "full" else "\n\n").join(_told(tool, style) for tool in tools)
+    protocol = _BEFORE_TOOLS.format(described=_DESCRIBED[style]) + listed + _AFTER_TOOLS
     return f"{protocol}\n\n{_EXAMPLE}" if example else protocol
 
 
@@ -112,49 +142,18 @@ def render_format(response_format: Mapping[str, Json] | None) -> str:
     match response_format.get("type"):
         case "json_schema" | "json_object" if isinstance(schema, Mapping):
             fits = _FORMAT.format(kind="value that fits the schema below")
-            return f"{fits}\n{_compact(schema, 'response_format')}"
+            with writing("response_format"):
+                return f"{fits}\n{to_json(without_nulls(schema))}"
         case "json_schema" | "json_object":
             return _FORMAT.format(kind="object")
         case _:
             return ""
 
 
-def _tool_line(tool: Tool) -> str:
-    shown: dict[str, Json] = {"name": tool.name}
-    if tool.description:
-        shown["description"] = tool.description
-    shown["parameters"] = {} if tool.parameters is None else tool.parameters
-    shown |= {key: tool.extra[key] for key in _TOLD if tool.extra.get(key) is not None}
-    return _compact(shown, f"tool {tool.name!r}")
-
-
-def _compact(value: Json, what: str) -> str:
-    """Short JSON (15 % fewer tokens than with spaces) that cannot leave the block it stands in."""
-    try:
-        text = json.dumps(_without_nulls(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (ValueError, RecursionError) as error:
-        raise ClientError(f"{what} cannot be written as JSON: {error}") from None
-    return markup.neutralise_json(text)
-
-
-def _without_nulls(schema: Json) -> Json:
-    """``schema`` less the keywords that some clients send as null; a null that is a value (``default`` …) stays."""
-    if isinstance(schema, Mapping):
-        return {
-            key: value if key in _VALUES else _schemas(value) if key in _NAMED_SCHEMAS else _without_nulls(value)
-            for key, value in schema.items()
-            if value is not None or key in _KEPT_NULL
-        }
-    if isinstance(schema, (list, tuple)):
-        return [_without_nulls(item) for item in schema]
-    return schema
-
-
-def _schemas(named: Json) -> Json:
-    """A mapping of names to schemas: a name is never left out, a null schema admits anything."""
-    if not isinstance(named, Mapping):
-        return named
-    return {name: {} if schema is None else _without_nulls(schema) for name, schema in named.items()}
+def _told(tool: Tool, style: Style) -> str:
+    with writing(f"tool {tool.name!r}"):
+        shown = definition(tool)
+        return to_json(shown) if style == "full" else signature(shown)
 
 
 def _quoted(name: str) -> str:

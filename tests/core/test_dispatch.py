@@ -9,7 +9,7 @@ from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher
 from proxy.core.events import Event, Finish, TextDelta
 from proxy.core.history import HistoryOptions
 from proxy.core.model import AUTO, Json, Message, Request, TextPart, Tool, ToolCall, ToolChoice
-from proxy.core.prompt import render_format, render_past, render_protocol
+from proxy.core.prompt import PromptOptions, render_format, render_past, render_protocol
 from tests.support.conversations import assistant, result, user
 
 CLOCK = Tool("clock", "What time it is.")
@@ -59,7 +59,7 @@ def test_the_choice_ends_the_last_user_message() -> None:
 
 
 def test_settings_reach_the_prompt_and_the_history() -> None:
-    dispatcher = XmlDispatcher(HistoryOptions(system_role=False), example=True)
+    dispatcher = XmlDispatcher(HistoryOptions(system_role=False), PromptOptions(example=True))
     assert dispatcher.prepare(ASKED).messages == (user(f"{render_protocol(TOOLS, example=True)}\n\nTime?"),)
 
 

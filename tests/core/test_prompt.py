@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.core.definitions import definition
 from proxy.core.errors import ClientError
 from proxy.core.model import Request, Tool, ToolChoice
-from proxy.core.prompt import render_choice, render_format, render_past, render_protocol
+from proxy.core.prompt import (
+    STYLES,
+    PromptOptions,
+    Style,
+    render_choice,
+    render_format,
+    render_past,
+    render_prompt,
+    render_protocol,
+)
+from proxy.core.signatures import signature
+from proxy.core.template import ProtocolTemplate
 from tests.support.conversations import FIXTURES, markup_in, risky_text
 
 WEATHER = Tool(
@@ -66,6 +78,7 @@ def test_the_same_tools_are_the_same_bytes() -> None:
     ("name", "text"),
     [
         ("protocol", render_protocol([WEATHER, CLOCK])),
+        ("compact", render_protocol([WEATHER, CLOCK], style="compact")),
         ("example", render_protocol([], example=True)),
         ("past", render_past()),
     ],
@@ -75,13 +88,15 @@ def test_golden(name: str, text: str) -> None:
     assert text == (FIXTURES / "prompts" / f"{name}.txt").read_text("utf-8").removesuffix("\n")
 
 
-def test_the_fixed_part_is_short() -> None:
-    """Under 250 tokens, at four characters a token (SmolLM2's tokenizer counts 233)."""
-    assert len(render_protocol([])) < 1000
+@pytest.mark.parametrize("style", STYLES)
+def test_the_fixed_part_is_short(style: Style) -> None:
+    """Under 250 tokens, at four characters a token (SmolLM2's tokenizer counts 233 for full, 245 for compact)."""
+    assert len(render_protocol([], style=style)) < 1060
 
 
-def test_it_says_all_that_a_model_must_know() -> None:
-    protocol = render_protocol([CLOCK])
+@pytest.mark.parametrize("style", STYLES)
+def test_it_says_all_that_a_model_must_know(style: Style) -> None:
+    protocol = render_protocol([CLOCK], style=style)
     for words in (
         "# Tools",
         "[Tool results]",
@@ -94,7 +109,15 @@ def test_it_says_all_that_a_model_must_know() -> None:
         assert words in protocol
 
 
-@pytest.mark.parametrize("text", [render_protocol([WEATHER]), render_protocol([WEATHER], example=True), render_past()])
+@pytest.mark.parametrize(
+    "text",
+    [
+        render_protocol([WEATHER]),
+        render_protocol([WEATHER], example=True),
+        render_protocol([WEATHER], example=True, style="compact"),
+        render_past(),
+    ],
+)
 def test_every_call_in_it_is_valid_json(text: str) -> None:
     calls = [json.loads(call) for call in CALL.findall(text)]
     assert calls
@@ -156,20 +179,37 @@ def test_no_tool_can_leave_the_block(tools: list[Tool]) -> None:
         (tool.name, tool.description) for tool in tools
     ]
     assert markup_in(protocol) == markup_in(render_protocol([]))
+    assert markup_in(render_protocol(tools, style="compact")) == markup_in(render_protocol([]))
 
 
+def test_compact_tools_are_signatures_apart_from_each_other() -> None:
+    _, _, rest = render_protocol([WEATHER, CLOCK], style="compact").partition("\n<tools>\n")
+    block, _, after = rest.partition("\n</tools>\n")
+    assert block.split("\n\n") == [signature(definition(WEATHER)), signature(definition(CLOCK))]
+    assert render_protocol([WEATHER, CLOCK]).endswith(after)
+
+
+def test_a_template_replaces_all_of_it() -> None:
+    template = ProtocolTemplate((FIXTURES / "prompts" / "own.jinja").read_text("utf-8"))
+    request = Request((), tools=(CLOCK,), tool_choice=ToolChoice("required"), parallel=False)
+    own = template.render([CLOCK], ToolChoice("required"), parallel=False)
+    assert render_prompt(request, PromptOptions(example=True, style="compact", template=template)) == own
+
+
+@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("schema", [{"default": float("nan")}, {"default": 10**5000}])
-def test_what_is_no_json_is_the_clients_error(schema: Any) -> None:
+def test_what_is_no_json_is_the_clients_error(schema: Any, style: Style) -> None:
     with pytest.raises(ClientError, match="'odd'"):
-        render_protocol([Tool("odd", parameters=schema)])
+        render_protocol([Tool("odd", parameters=schema)], style=style)
 
 
-def test_a_schema_deeper_than_the_stack_is_the_clients_error() -> None:
+@pytest.mark.parametrize("style", STYLES)
+def test_a_schema_deeper_than_the_stack_is_the_clients_error(style: Style) -> None:
     schema: Any = {}
     for _ in range(5000):
         schema = {"items": schema}
     with pytest.raises(ClientError, match="'deep'"):
-        render_protocol([Tool("deep", parameters=schema)])
+        render_protocol([Tool("deep", parameters=schema)], style=style)
 
 
 @pytest.mark.parametrize(
