@@ -12,6 +12,7 @@ COMMANDS = {
     "serve": "Put tool calling in front of a model server.",
     "demo": "Run a tool loop on a small local model, step by step, then keep serving.",
     "parse": "Read a model's reply from standard input and print what it says.",
+    "translate": "Read a request from standard input and print what the backend would be sent.",
 }
 """Every command and the line that ``--help`` shows for it; the command ``x`` is ``proxy.commands.x.x``."""
 
