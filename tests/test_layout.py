@@ -17,6 +17,8 @@ TESTED_ELSEWHERE = {
     "core/output.py": "core/test_parser.py",
     "core/errors.py": "wire/openai_chat/test_errors.py",
     "core/events.py": "core/test_collect.py",
+    "core/forms.py": "core/test_dialects.py",
+    "core/notations.py": "core/test_dialects.py",
     "core/bodies/base.py": "core/bodies/test_jsonbody.py",
 }
 """Modules that hold only values, or one half of what another module does, and where that is tested."""

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from proxy.core.forms import Dialect, Form, Heading, JsonBody, Reasoning, SketchBody
 from proxy.core.notations import (
+    DEEPSEEK_CALL,
     ELEMENTS,
     FUNCTION_TAGS,
+    FUNCTIONARY_CALL,
     HARMONY_ANSWER,
     HARMONY_CALL,
     HARMONY_THOUGHT,
+    HORIZON_PAIRS,
     JSON,
     JSON_LIST,
+    KIMI_CALL,
     KIMI_TAGS,
     MINIMAX_TAGS,
+    MISTRAL_CALL,
     MUSE_THOUGHT,
-    NAME,
+    PAIRS,
+    PLAMO_CALL,
     PYTHON,
+    STEP_TAGS,
     functions,
-    headed,
     invoke,
-    pairs,
 )
 
 THINK = Reasoning("<think>", "</think>")
@@ -31,9 +36,8 @@ THINK = Reasoning("<think>", "</think>")
 _HERMES_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
 
 
-def _messages(*bodies: JsonBody | Heading) -> tuple[Form, ...]:
-    """Messages below a header line, which begins with a token, or with the receiver where the prompt has the token."""
-    openers = ("<|start|>", "<|end|><|start|>", "<|eom|><|start|>", "<|channel|>", "<|end|><|channel|>")
+def _messages(openers: tuple[str, ...], *bodies: JsonBody | Heading) -> tuple[Form, ...]:
+    """Messages below a header, which begins with a token, or with the receiver where the prompt has the token."""
     closers = ("<|call|>", "<|end|>")
     tokens = tuple(Form(opener, bodies, closers, kept=True) for opener in openers)
     return (*tokens, Form("to=", bodies, closers, kept=True, head=True))
@@ -46,7 +50,7 @@ DIALECTS: tuple[Dialect, ...] = (
         "the bodies of the Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE templates "
         "(<function=…>) and of the GLM 4.5 to 5, Ling 3, Spark 2.5 and Poolside templates (<arg_key>).",
         forms=tuple(
-            Form(opener, (JSON, FUNCTION_TAGS, pairs(), ELEMENTS), _HERMES_CLOSERS)
+            Form(opener, (JSON, FUNCTION_TAGS, PAIRS, ELEMENTS), _HERMES_CLOSERS)
             for opener in ("<tool_call>", "<toolcall>", "<tool-call>")
         ),
         reasoning=(THINK, Reasoning("<thinking>", "</thinking>"), Reasoning("<thought>", "</thought>")),
@@ -57,6 +61,7 @@ DIALECTS: tuple[Dialect, ...] = (
         source="Llama 3.1 prompt format (user-defined custom tool calling, JSON arguments); Qwen3-Coder model card "
         "discussions: the outer tag is at times missing.",
         forms=(Form("<function=", (FUNCTION_TAGS,), kept=True),),
+        wrappers=("</tool_call>",),
     ),
     Dialect(
         name="llama3",
@@ -73,25 +78,13 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="mistral",
         source="mistral-common: instruct tokenizers v3 (a list of calls), v11 (name, [CALL_ID], [ARGS]) and v13",
-        forms=(
-            Form(
-                "[TOOL_CALLS]",
-                (JSON, headed(rf"{NAME}\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*")),
-                ("[/TOOL_CALLS]",),
-            ),
-        ),
+        forms=(Form("[TOOL_CALLS]", (JSON, MISTRAL_CALL), ("[/TOOL_CALLS]",)),),
         reasoning=(Reasoning("[THINK]", "[/THINK]"),),
     ),
     Dialect(
         name="deepseek-v3",
         source="DeepSeek V3 and R1 (name, then fenced JSON) and V3.1 (JSON) chat templates",
-        forms=(
-            Form(
-                "<｜tool▁call▁begin｜>",
-                (headed(rf"(?:function<｜tool▁sep｜>)?{NAME}\s*(?:<｜tool▁sep｜>)?\s*"),),
-                ("<｜tool▁call▁end｜>",),
-            ),
-        ),
+        forms=(Form("<｜tool▁call▁begin｜>", (DEEPSEEK_CALL,), ("<｜tool▁call▁end｜>",)),),
         wrappers=("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
         terminators=("<｜end▁of▁sentence｜>",),
     ),
@@ -115,18 +108,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="kimi-k2",
         source="Kimi K2 tool call guidance and chat template; Kimi-VL's thinking marks",
-        forms=(
-            Form(
-                "<|tool_call_begin|>",
-                (
-                    headed(
-                        r"(?:functions\.)?(?P<name>[\w./-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
-                        until="<|tool_call_argument_begin|>",
-                    ),
-                ),
-                ("<|tool_call_end|>",),
-            ),
-        ),
+        forms=(Form("<|tool_call_begin|>", (KIMI_CALL,), ("<|tool_call_end|>",)),),
         reasoning=(Reasoning("◁think▷", "◁/think▷"),),
         wrappers=(
             "<|tool_calls_section_begin|>",
@@ -167,14 +149,19 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="harmony",
         source="OpenAI harmony response format (gpt-oss)",
-        forms=_messages(HARMONY_CALL, HARMONY_THOUGHT, HARMONY_ANSWER),
+        forms=_messages(
+            ("<|start|>", "<|end|><|start|>", "<|channel|>", "<|end|><|channel|>"),
+            HARMONY_CALL,
+            HARMONY_THOUGHT,
+            HARMONY_ANSWER,
+        ),
         terminators=("<|end|>", "<|return|>", "<|call|>"),
     ),
     Dialect(
         name="muse",
         source="Muse chat template: messages to a receiver, calls in <atem:…> tags",
         forms=(
-            *_messages(MUSE_THOUGHT, HARMONY_ANSWER),
+            *_messages(("<|start|>", "<|eom|><|start|>"), MUSE_THOUGHT, HARMONY_ANSWER),
             Form("<atem:function_calls>", (invoke("atem:"),), ("</atem:function_calls>",)),
         ),
     ),
@@ -281,39 +268,24 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="longcat",
         source="LongCat-Flash chat template",
-        forms=(Form("<longcat_tool_call>", (JSON, pairs()), ("</longcat_tool_call>",)),),
+        forms=(Form("<longcat_tool_call>", (JSON, PAIRS), ("</longcat_tool_call>",)),),
         reasoning=(Reasoning("<longcat_think>", "</longcat_think>"),),
     ),
     Dialect(
         name="gigachat3",
         source="GigaChat 3 and 3.1 chat templates",
-        forms=(
-            Form("<|function_call|>", (JSON,)),
-            Form("<|message_sep|>\n\nfunction call<|role_sep|>\n", (JSON,)),
-        ),
+        forms=(Form("<|function_call|>", (JSON,)), Form("<|message_sep|>\n\nfunction call<|role_sep|>\n", (JSON,))),
         terminators=("<|message_sep|>",),
     ),
     Dialect(
         name="step3",
         source="Step 3 chat template",
-        forms=(
-            Form(
-                "<｜tool_calls_begin｜>",
-                (invoke("steptml:", before="<｜tool_call_begin｜>", behind="<｜tool_call_end｜>"),),
-                ("<｜tool_calls_end｜>",),
-            ),
-        ),
+        forms=(Form("<｜tool_calls_begin｜>", (STEP_TAGS,), ("<｜tool_calls_end｜>",)),),
     ),
     Dialect(
         name="k2-horizon",
         source="K2 Horizon chat template",
-        forms=(
-            Form(
-                "<ifm|tool_call>",
-                (JSON, pairs("ifm|", r"\s*(?:<ifm\|arg_type>(?:(?P<string>string)|(?P<json>[^<]*))</ifm\|arg_type>)?")),
-                ("</ifm|tool_call>",),
-            ),
-        ),
+        forms=(Form("<ifm|tool_call>", (JSON, HORIZON_PAIRS), ("</ifm|tool_call>",)),),
         reasoning=(Reasoning("<ifm|think>", "</ifm|think>"),),
         wrappers=("<ifm|tool_calls>", "</ifm|tool_calls>"),
     ),
@@ -323,13 +295,7 @@ DIALECTS: tuple[Dialect, ...] = (
         forms=(
             Form(
                 "<|plamo:begin_tool_request:plamo|>",
-                (
-                    headed(
-                        r"<\|plamo:begin_tool_name:plamo\|>(?P<name>[^<]+)<\|plamo:end_tool_name:plamo\|>\s*"
-                        r"<\|plamo:begin_tool_arguments:plamo\|>(?:<\|plamo:constrain\|>\w+)?<\|plamo:msg\|>\s*",
-                        until="<|plamo:msg|>",
-                    ),
-                ),
+                (PLAMO_CALL,),
                 (
                     "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>",
                     "<|plamo:end_tool_request:plamo|>",
@@ -362,7 +328,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="functionary",
         source="Functionary v3.2 chat template",
-        forms=(Form(">>>", (headed(rf"{NAME}\n"),), ()),),
+        forms=(Form(">>>", (FUNCTIONARY_CALL,), ()),),
         auto=False,
     ),
 )

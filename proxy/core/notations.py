@@ -9,9 +9,8 @@ from proxy.core.forms import Heading, JsonBody, PythonBody, TagsBody
 JSON = JsonBody()
 JSON_LIST = JsonBody(starts="[")
 PYTHON = PythonBody()
-NAME = r"(?P<name>[\w.:/-]+)"
-"""A tool's name in front of what may follow it directly."""
 
+_NAME = r"(?P<name>[\w.:/-]+)"
 _ATTRIBUTE = r"""{}=(?P<quote>["'])(?P<{}>[^<>]*?)(?P=quote)"""
 
 
@@ -20,16 +19,16 @@ def headed(header: str, until: str = "{") -> JsonBody:
     return JsonBody(header=re.compile(header), until=until)
 
 
-def invoke(prefix: str = "", *, before: str = "", behind: str = "") -> TagsBody:
+def invoke(prefix: str = "", *, before: str = "", label: str = "", behind: str = "") -> TagsBody:
     """``<invoke name="tool"><parameter name="key">value</parameter></invoke>``, with ``prefix`` in every tag's name.
 
-    ``before`` and ``behind`` stand around each call.
+    ``before`` and ``behind`` stand around each call; ``label`` matches what may stand behind the former.
     """
     tag = re.escape(prefix)
     said = r"""(?:\s+string=["'](?:(?P<string>true)|(?P<json>false))["'])?"""
     return TagsBody(
         lead=before or f"<{prefix}invoke",
-        call=re.compile(rf"{before}\s*<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*/?>"),
+        call=re.compile(rf"{re.escape(before)}\s*{label}<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*/?>"),
         call_end=f"</{prefix}invoke>{behind}",
         parameter=re.compile(rf"<{tag}parameter\s+{_ATTRIBUTE.format('name', 'key')}{said}\s*>"),
         parameter_end=f"</{prefix}parameter>",
@@ -62,6 +61,25 @@ def functions(tag: str, parameter: str) -> TagsBody:
         parameter_end="</param>",
     )
 
+
+MISTRAL_CALL = headed(rf"{_NAME}\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*")
+DEEPSEEK_CALL = headed(rf"(?:function<｜tool▁sep｜>)?{_NAME}\s*(?:<｜tool▁sep｜>)?\s*")
+FUNCTIONARY_CALL = headed(rf"{_NAME}\n")
+KIMI_CALL = headed(
+    r"(?:functions\.)?(?P<name>[\w./-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
+    until="<|tool_call_argument_begin|>",
+)
+PLAMO_CALL = headed(
+    r"<\|plamo:begin_tool_name:plamo\|>(?P<name>[^<]+)<\|plamo:end_tool_name:plamo\|>\s*"
+    r"<\|plamo:begin_tool_arguments:plamo\|>(?:<\|plamo:constrain\|>\w+)?<\|plamo:msg\|>\s*",
+    until="<|plamo:msg|>",
+)
+
+PAIRS = pairs()
+HORIZON_PAIRS = pairs("ifm|", r"\s*(?:<ifm\|arg_type>(?:(?P<string>string)|(?P<json>[^<]*))</ifm\|arg_type>)?")
+STEP_TAGS = invoke(
+    "steptml:", before="<｜tool_call_begin｜>", label="(?:function<｜tool_sep｜>)?", behind="<｜tool_call_end｜>"
+)
 
 FUNCTION_TAGS = TagsBody(
     lead="<function=",
