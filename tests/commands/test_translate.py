@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from proxy.cli import main
+from proxy.commands.translate import translate
 from proxy.core.model import Tool
 from proxy.core.prompt import Style, render_protocol
 from proxy.template_file import read_template
@@ -95,6 +96,13 @@ def test_a_stream_is_asked_for_as_the_client_or_the_flag_says() -> None:
 def test_the_prompt_can_be_set(options: list[str], example: bool, style: Style) -> None:
     protocol = render_protocol([TOOL], example=example, style=style)
     assert translated(*options)["messages"][0]["content"] == f"Be brief.\n\n{protocol}"
+
+
+def test_the_manual_names_every_flag() -> None:
+    manual = (FIXTURES.parent / "docs" / "prompt.md").read_text("utf-8")
+    flags = [option for parameter in translate.params for option in parameter.opts]
+    assert flags
+    assert all(f"| `{flag}" in manual for flag in flags)
 
 
 def test_a_template_replaces_it() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -37,6 +38,12 @@ def test_golden() -> None:
     parameters = {"type": "object", "properties": town, "required": ["place"], "$defs": {"when": {"type": "string"}}}
     tools = [Tool("weather", "The weather of a place.", parameters), Tool("clock")]
     assert ProtocolTemplate(OWN).render(tools) + "\n" == (FIXTURES / "prompts" / "own.txt").read_text("utf-8")
+
+
+def test_the_template_of_the_manual_can_be_used() -> None:
+    manual = (FIXTURES.parent / "docs" / "prompt.md").read_text("utf-8")
+    (source,) = re.findall(r"```jinja\n(.*?)```", manual, re.DOTALL)
+    assert '\n{"name":"f","parameters":{}}\n' in ProtocolTemplate(source).render([Tool("f")])
 
 
 def test_the_tools_the_choice_and_whether_several_calls_may_be_made_are_known() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.core import templating
-from proxy.core.templating import BUDGET, LONGEST_SOURCE, PASS, Script
+from proxy.core.templating import BUDGET, FILTERS, LONGEST_SOURCE, PASS, Script
 from tests.support.conversations import markup_in, risky_text
 
 NAMES = ("a", "b")
@@ -136,6 +137,13 @@ def test_what_goes_wrong_is_said(source: str) -> None:
 
 def test_a_values_own_code_points_mean_nothing() -> None:
     assert run("{{ a }}tools>{{ b }}", a="\ufdd0", b=["\ufdd0tools>"]) == '\ufffdtools>["\ufffdtools>"]'
+
+
+def test_the_manual_names_every_filter() -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "prompt.md").read_text("utf-8")
+    methods = {"items", "keys", "values", "get"}
+    assert all(f"x.{name}(" in manual for name in methods)
+    assert all(f"`{name}`" in manual for name in FILTERS.keys() - methods - {"count", "d"})
 
 
 @given(risky_text, st.dictionaries(risky_text, risky_text | st.lists(risky_text, max_size=2), max_size=2))
