@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from proxy.core.arguments.jsontext import dumps
 from proxy.core.arguments.names import match_name
 from proxy.core.arguments.schema import ToolSchema
 from proxy.core.bodies.base import RawCall
 from proxy.core.events import Problem
-from proxy.core.model import Tool
+from proxy.core.model import Json, Tool
 
 _SHOWN = 200
+_LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept, a bound on memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class ToolSet:
         if tool is None:
             return None
         if name not in self._schemas:
-            self._schemas[name] = ToolSchema(tool.parameters)
+            self._schemas[name] = compiled(tool.parameters)
         return self._schemas[name]
 
     def resolve(self, raw: RawCall, index: int) -> Resolved:
@@ -70,6 +73,20 @@ class ToolSet:
         problems.extend(_about(index, coerced))
         problems.extend(_about(index, invalid))
         return Resolved(name, text, tuple(problems), declared=True, valid=not invalid)
+
+
+def compiled(parameters: Json) -> ToolSchema:
+    """The compiled schema of a tool. Clients send the same tools with every request, so recent ones are kept."""
+    try:
+        text = json.dumps(parameters)
+    except (TypeError, ValueError, RecursionError):
+        return ToolSchema(parameters)
+    return _kept(text) if len(text) <= _LARGEST_KEPT else ToolSchema(parameters)
+
+
+@lru_cache(maxsize=512)
+def _kept(text: str) -> ToolSchema:
+    return ToolSchema(json.loads(text))
 
 
 def _arguments(raw: RawCall, schema: ToolSchema) -> str:

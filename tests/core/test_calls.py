@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from proxy.core.bodies.base import RawCall, Value
-from proxy.core.calls import Resolved, ToolSet
+from proxy.core.calls import Resolved, ToolSet, compiled
 from proxy.core.model import Tool
 from tests.support.reading import tool
 
@@ -51,6 +51,14 @@ def test_a_schema_that_does_not_compile_serves_without_validation() -> None:
     assert kinds(call) == ["schema"]
 
 
-def test_schemas_are_compiled_once() -> None:
-    assert TOOLS.schema("get_weather") is TOOLS.schema("get_weather")
+def test_schemas_are_compiled_once_for_all_requests() -> None:
+    again = ToolSet((tool("get_weather", "city", city="string", days="integer"),))
+    assert again.schema("get_weather") is TOOLS.schema("get_weather")
     assert TOOLS.schema("nothing") is None
+
+
+def test_what_is_too_large_or_no_json_is_not_kept() -> None:
+    large = {"description": "x" * 100_000}
+    assert compiled(large) is not compiled(large)
+    odd = {"default": object()}
+    assert compiled(odd).coerce("{}")[0] == "{}"
