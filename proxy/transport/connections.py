@@ -54,6 +54,7 @@ class Connections:
         self._given_tls = tls
         self._stale_within = stale_within
         self._transports: dict[_Kind, AiohttpTransport] = {}
+        self._closed = False
 
     async def send(
         self, make: Callable[[], httpx2.Request], *, tls: bool, proxy: str | None, fresh: bool
@@ -76,13 +77,16 @@ class Connections:
         return await self._transport(_Kind(tls, proxy, fresh=True)).handle_async_request(make())
 
     async def aclose(self) -> None:
-        """Close every connection, those in use too."""
+        """Close every connection, those in use too. Nothing can be sent any more."""
+        self._closed = True
         transports = list(self._transports.values())
         self._transports.clear()
         for transport in transports:
             await transport.aclose()
 
     def _transport(self, kind: _Kind) -> AiohttpTransport:
+        if self._closed:
+            raise httpx2.CloseError("the proxy is shutting down")
         transport = self._transports.get(kind)
         if transport is None:
             # Loading the certificates takes a tenth of a second, so only those who need them pay for it. The empty
@@ -102,10 +106,8 @@ def hung_up(exc: httpx2.TransportError) -> bool:
     cause = exc.__cause__
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return isinstance(cause.message, str)  # otherwise it is the part of the head that did arrive
-    return (
-        isinstance(cause, aiohttp.ClientConnectionResetError | aiohttp.ClientOSError)
-        and not isinstance(cause, aiohttp.ClientConnectorError)
-        and (cause.errno is None or cause.errno in _HANGUPS)
+    return isinstance(cause, aiohttp.ClientConnectionResetError | aiohttp.ClientOSError) and (
+        cause.errno is None or cause.errno in _HANGUPS
     )
 
 

@@ -88,7 +88,8 @@ class Upstream:
         else:
             fresh = True
         fields = _fields(headers, address, length)
-        extensions = {"timeout": {"connect": self._connect_timeout, "pool": self._connect_timeout}}
+        # What httpx calls "pool" is aiohttp's "connect": the name, the socket, TLS and the proxy's tunnel together.
+        extensions = {"timeout": {"pool": self._connect_timeout}}
 
         def make() -> httpx2.Request:
             content = _slices(body) if isinstance(body, bytes) and len(body) > _LARGE else body

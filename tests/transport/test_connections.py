@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from proxy.transport.connections import Connections, hung_up
-from tests.support.servers import answer, head, raw, refusing_url, scripted_server, stream
+from tests.support.servers import answer, head, raw, refusing_url, scripted_server, silent, stream
 
 
 @pytest_asyncio.fixture
@@ -51,6 +51,13 @@ async def test_a_request_lost_on_a_kept_connection_goes_again_on_a_new_one(conne
         assert [await post(connections, server.url) for _ in range(2)] == [b"1", b"2"]
         assert [request.body for request in server.requests] == [b"{}"] * 3
         assert server.connections == 2
+
+
+async def test_the_new_connection_is_not_another_kept_one(connections: Connections) -> None:
+    async with scripted_server(answer(b"1"), answer(b"2"), raw(), answer(b"3")) as server:
+        await asyncio.gather(post(connections, server.url), post(connections, server.url))
+        assert await post(connections, server.url) == b"3"
+        assert server.connections == 3
 
 
 async def test_it_goes_again_only_once(connections: Connections) -> None:
@@ -98,14 +105,30 @@ async def test_a_fresh_connection_is_neither_taken_nor_kept(connections: Connect
 
 async def test_closing_ends_the_connections_in_use_too() -> None:
     connections = Connections()
-    async with scripted_server(answer(b"{}"), stream(b"1", end="hang")) as server:
-        await post(connections, server.url)
-        reading = asyncio.create_task(post(connections, server.url))
-        await server.until(lambda: len(server.requests) == 2)
+    async with scripted_server(stream(b"1", end="hang")) as server:
+        response = await connections.send(
+            lambda: httpx2.Request("POST", server.url), tls=False, proxy=None, fresh=False
+        )
+        chunks = aiter(response.stream)  # type: ignore[arg-type]
+        assert await anext(chunks) == b"1"
         await connections.aclose()
         with pytest.raises((httpx2.TransportError, aiohttp.ClientError)):
-            await reading
+            await anext(chunks)
+        await response.aclose()
         await server.until(lambda: server.connections_open == 0)
+
+
+async def test_a_request_lost_by_closing_does_not_go_again() -> None:
+    connections = Connections()
+    async with scripted_server(answer(b"{}"), silent) as server:
+        await post(connections, server.url)
+        waiting = asyncio.create_task(post(connections, server.url))
+        await server.until(lambda: len(server.requests) == 2)
+        await connections.aclose()
+        with pytest.raises(httpx2.CloseError):
+            await waiting
+        await server.until(lambda: server.connections_open == 0)
+        assert len(server.requests) == 2
 
 
 async def test_only_a_hang_up_counts_as_one(connections: Connections) -> None:

@@ -139,10 +139,12 @@ async def test_no_answer_or_none_that_can_be_read(upstream: Upstream, step: Step
 
 
 async def test_a_redirect_is_not_followed(upstream: Upstream) -> None:
-    async with scripted_server(answer(status=307, headers={"location": "/v1/else?key=secret"})) as server:
+    moved = head(307, {"location": "/v1/else?key=secret", "content-length": "10"})
+    async with scripted_server(raw(moved, end="hang")) as server:
         error = await failure(upstream, f"{server.url}/v1")
         assert f"to {server.url}/v1/else (status 307)" in error.message
         assert len(server.requests) == 1
+        await server.until(lambda: server.connections_open == 0)
 
 
 async def test_other_answers_of_the_three_hundreds_are_answers(upstream: Upstream) -> None:
@@ -154,8 +156,9 @@ async def test_other_answers_of_the_three_hundreds_are_answers(upstream: Upstrea
 
 
 async def test_a_content_coding_that_is_not_known(upstream: Upstream) -> None:
-    async with scripted_server(answer(b"??", headers={"content-encoding": "br"})) as server:
+    async with scripted_server(stream(b"??", headers={"content-encoding": "br"}, end="hang")) as server:
         assert "'br' that cannot be read" in (await failure(upstream, server.url)).message
+        await server.until(lambda: server.connections_open == 0)
 
 
 async def test_what_cannot_be_sent(upstream: Upstream) -> None:
@@ -317,6 +320,13 @@ async def test_a_proxy_that_refuses() -> None:
     ):
         error = await failure(upstream, "https://models.example/v1")
         assert f"the proxy of the environment, {proxy.url}, answered 403" in error.message
+
+
+async def test_after_closing_nothing_is_sent(upstream: Upstream) -> None:
+    async with scripted_server(answer()) as server:
+        await upstream.aclose()
+        assert "shutting down" in (await failure(upstream, server.url)).message
+        assert server.connections == 0
 
 
 async def test_nothing_is_left_behind(upstream: Upstream) -> None:
