@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from proxy.core.errors import ConfigError
+from proxy.core.prompt import PromptOptions
 
 DispatcherName: TypeAlias = Literal["auto", "native", "xml"]
 LogFormat: TypeAlias = Literal["human", "json"]
@@ -23,8 +24,8 @@ class BackendConfig:
     """One model server and how to talk to it.
 
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
-    as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``example``: show
-    the model one worked example of a call (very small models need it).
+    as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``prompt``: how
+    the model is told of its tools.
     """
 
     url: str
@@ -33,7 +34,7 @@ class BackendConfig:
     key: str | None = field(default=None, repr=False)
     forward_client_key: bool = False
     system_role: bool = True
-    example: bool = False
+    prompt: PromptOptions = field(default_factory=PromptOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.errors import ConfigError
+from proxy.core.prompt import PromptOptions
 
 CHAT_PATH = "/chat/completions"
 
@@ -32,7 +33,7 @@ class Backend:
     key: str | None = field(default=None, repr=False)
     forward_client_key: bool = False
     system_role: bool = True
-    example: bool = False
+    prompt: PromptOptions = field(default_factory=PromptOptions)
 
     @classmethod
     def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
@@ -48,7 +49,7 @@ class Backend:
             key=config.key,
             forward_client_key=config.forward_client_key,
             system_role=config.system_role,
-            example=config.example,
+            prompt=config.prompt,
         )
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -25,6 +25,10 @@ from proxy.config import (
     LogFormat,
     key_from_environment,
 )
+from proxy.core.prompt import STYLES, PromptOptions, Style
+
+if TYPE_CHECKING:
+    from proxy.core.template import ProtocolTemplate
 
 
 @click.command()
@@ -48,6 +52,23 @@ from proxy.config import (
 @click.option("--backend-key-env", metavar="VAR", help="The environment variable that holds the backend's API key.")
 @click.option("--forward-client-key", is_flag=True, help="Send the client's own API key on to the backend.")
 @click.option("--no-system-role", is_flag=True, help="The model's chat template knows no system message.")
+@click.option(
+    "--prompt-example/--no-prompt-example",
+    default=None,
+    help="Show the model a worked example of a call.  [default: for the own model of --local only]",
+)
+@click.option(
+    "--prompt-style",
+    type=click.Choice(STYLES),
+    default="full",
+    show_default=True,
+    help="Tell the model of tools in JSON, or in shorter signatures in the manner of TypeScript.",
+)
+@click.option(
+    "--prompt-template",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that replaces the whole text about tools, example and style included.",
+)
 @click.option("--local", is_flag=True, help="Serve a small embedded model instead of a backend.")
 @click.option(
     "--model-file",
@@ -64,6 +85,9 @@ def serve(
     backend_key_env: str | None,
     forward_client_key: bool,
     no_system_role: bool,
+    prompt_example: bool | None,
+    prompt_style: str,
+    prompt_template: Path | None,
     local: bool,
     model_file: Path | None,
     log_format: str,
@@ -75,6 +99,11 @@ def serve(
     from proxy.server import Server, bind  # imported late: it takes a moment
 
     key = key_from_environment(backend_key_env, os.environ)
+    prompt = PromptOptions(
+        example=local and model_file is None if prompt_example is None else prompt_example,
+        style=cast(Style, prompt_style),
+        template=None if prompt_template is None else _read_template(prompt_template),
+    )
     signal.signal(signal.SIGTERM, _terminate)
     with bind(host, port) as bound, ExitStack() as stack:
         run: Callable[[Server], None] = Server.serve_until_signal
@@ -91,7 +120,7 @@ def serve(
                 key=key,
                 forward_client_key=forward_client_key,
                 system_role=not no_system_role,
-                example=local and model_file is None,
+                prompt=prompt,
             ),
             host=host,
             port=port,
@@ -102,6 +131,12 @@ def serve(
             run(Server(config, bound, ready=partial(_announce, config)))
         except KeyboardInterrupt:
             raise SystemExit(0) from None
+
+
+def _read_template(file: Path) -> ProtocolTemplate:
+    from proxy.template_file import read_template  # imported late: it takes a moment
+
+    return read_template(file)
 
 
 def _announce(config: Config, url: str) -> None:

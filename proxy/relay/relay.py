@@ -18,7 +18,6 @@ from proxy.core.dispatch import XmlDispatcher
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.history import HistoryOptions
 from proxy.core.model import Request
-from proxy.core.prompt import PromptOptions
 from proxy.core.readers import NativeReader
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
 from proxy.relay.models import Model, read_models, with_first
@@ -142,7 +141,7 @@ class Relay:
         dispatcher = XmlDispatcher(
             HistoryOptions(system_role=backend.system_role, prefill=facts.prefill, vision=facts.vision),
             starts_in_reasoning=in_reasoning,
-            prompt=PromptOptions(example=backend.example),
+            prompt=backend.prompt,
         )
         prepared = dispatcher.prepare(request)
         forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)

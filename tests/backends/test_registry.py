@@ -7,6 +7,7 @@ import pytest
 from proxy.backends.registry import Backend, backend_url
 from proxy.config import BackendConfig
 from proxy.core.errors import ConfigError
+from proxy.core.prompt import PromptOptions
 
 
 @pytest.mark.parametrize(
@@ -89,9 +90,9 @@ def test_a_backend_carries_what_was_configured_and_hides_its_key() -> None:
         key="s3cret",
         forward_client_key=True,
         system_role=False,
-        example=True,
+        prompt=PromptOptions(style="compact"),
     )
     backend = Backend.of(config, "main")
     assert (backend.name, backend.dispatcher, backend.model, backend.key) == ("main", "xml", "m", "s3cret")
-    assert (backend.forward_client_key, backend.system_role, backend.example) == (True, False, True)
+    assert (backend.forward_client_key, backend.system_role, backend.prompt) == (True, False, config.prompt)
     assert "s3cret" not in repr(backend)

@@ -16,9 +16,14 @@ from proxy import server
 from proxy.cli import main
 from proxy.commands import embedded
 from proxy.config import Config
+from proxy.core.model import Tool
+from proxy.core.prompt import PromptOptions
+from proxy.template_file import read_template
 from tests.support.backend import DONE, Backend, chunk, sse
+from tests.support.conversations import FIXTURES
 from tests.support.proxy import free_port, get, http_client
 
+TOOL = Tool("clock")
 COMMAND = [sys.executable, "-c", "from proxy.cli import main; main()", "serve"]
 
 
@@ -115,7 +120,7 @@ def test_options_become_the_configuration(configs: list[Config]) -> None:
     backend = config.backend
     assert (backend.url, backend.dispatcher, backend.model) == ("http://127.0.0.1:9", "xml", "m")
     assert (backend.key, backend.forward_client_key) == ("sk-1", True)
-    assert (backend.system_role, backend.example) == (False, False)
+    assert (backend.system_role, backend.prompt) == (False, PromptOptions())
     assert config.host == "127.0.0.1"
 
 
@@ -124,6 +129,16 @@ def test_little_is_needed(configs: list[Config]) -> None:
     backend = configs[0].backend
     assert (backend.dispatcher, backend.model, backend.key) == ("auto", None, None)
     assert (backend.forward_client_key, backend.system_role) == (False, True)
+
+
+def test_the_prompt_can_be_set(configs: list[Config]) -> None:
+    own = FIXTURES / "prompts" / "own.jinja"
+    options = ["--prompt-example", "--prompt-style", "compact", "--prompt-template", str(own)]
+    assert serve("--backend", "http://127.0.0.1:9", *options).exit_code == 0
+    prompt = configs[0].backend.prompt
+    assert (prompt.example, prompt.style) == (True, "compact")
+    assert prompt.template is not None
+    assert prompt.template.render([TOOL]) == read_template(own).render([TOOL])
 
 
 @pytest.mark.parametrize("options", [[], ["--backend", "http://127.0.0.1:9", "--local"]])
@@ -139,6 +154,8 @@ def test_there_is_one_backend(configs: list[Config], options: list[str]) -> None
         (["--backend", "127.0.0.1:8080"], "http://127.0.0.1:8080"),
         (["--backend", "http://127.0.0.1:9", "--backend-key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY"),
         (["--backend", "http://127.0.0.1:9", "--host", "no-such-host.invalid"], "--host"),
+        (["--backend", "http://127.0.0.1:9", "--prompt-template", "no-such.jinja"], "no-such.jinja cannot be read"),
+        (["--local", "--prompt-template", os.devnull], "Print each tool whole"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str) -> None:
@@ -194,8 +211,14 @@ def events(configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_embedded_model_lives_as_long_as_the_server(configs: list[Config], events: list[str]) -> None:
     assert serve("--local").exit_code == 0
     assert configs[0].backend.url == Model.url
-    assert configs[0].backend.example
+    assert configs[0].backend.prompt == PromptOptions(example=True)
     assert events == ["file None", "started", f"served {Model.url}", "stopped"]
+
+
+def test_the_worked_example_of_the_embedded_model_can_be_left_out(configs: list[Config], events: list[str]) -> None:
+    assert serve("--local", "--no-prompt-example").exit_code == 0
+    assert events
+    assert configs[0].backend.prompt == PromptOptions()
 
 
 def test_another_model_file_needs_no_worked_example(configs: list[Config], events: list[str], tmp_path: Path) -> None:
@@ -203,4 +226,4 @@ def test_another_model_file_needs_no_worked_example(configs: list[Config], event
     file.write_bytes(b"GGUF")
     assert serve("--model-file", str(file)).exit_code == 0
     assert events[0] == f"file {file}"
-    assert not configs[0].backend.example
+    assert configs[0].backend.prompt == PromptOptions()

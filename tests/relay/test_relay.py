@@ -14,6 +14,8 @@ from proxy.backends.registry import Backend
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.events import ReasoningDelta, TextDelta
+from proxy.core.model import Tool
+from proxy.core.prompt import PromptOptions, render_protocol
 from proxy.relay import Ask, ByteReply, EventReply, Relay
 from proxy.surfaces.chat import Chat
 from proxy.telemetry import RequestLog
@@ -100,15 +102,14 @@ async def test_the_prompt_is_made_as_the_backend_needs_it(upstream: Upstream, sy
         assert roles == (["system", "user"] if system_role else ["user"])
 
 
-async def test_a_worked_example_is_shown_where_it_is_wanted(upstream: Upstream) -> None:
-    prompts = []
+async def test_the_model_is_told_of_tools_as_the_backend_s_prompt_options_say(upstream: Upstream) -> None:
+    prompt = PromptOptions(example=True, style="compact")
     with scripted.Backend() as backend:
-        for example in (False, True):
-            reply = await relay_to(backend.url, upstream, example=example).answer(ask(tools=[TOOL]), entry())
-            assert isinstance(reply, EventReply)
-            await reply.batches.aclose()
-            prompts.append(backend.chats[-1].json["messages"][0]["content"])
-    assert len(prompts[1]) > len(prompts[0])
+        reply = await relay_to(backend.url, upstream, prompt=prompt).answer(ask(tools=[TOOL]), entry())
+        assert isinstance(reply, EventReply)
+        await reply.batches.aclose()
+        told = backend.chats[-1].json["messages"][0]["content"]
+    assert told == render_protocol([Tool.of(TOOL)], example=True, style="compact")
 
 
 THINKS = {
