@@ -134,11 +134,11 @@ class App:
             if isinstance(answer, ByteReply):
                 await _send_bytes(exchange, answer)
             elif chat.stream:
-                await _send_events(exchange, chat, answer)
+                await _send_events(exchange, chat, answer, log)
             else:
                 async with aclosing(answer.batches) as batches:
                     reply = collect([event async for batch in batches for event in batch])
-                await exchange.respond(200, [JSON, *chat.headers()], chat.encode(reply))
+                await exchange.respond(200, [JSON, *chat.headers(), *_warnings(log)], chat.encode(reply))
 
     async def _models(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
@@ -252,11 +252,11 @@ def _for_streams(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [pair for pair in headers if pair[0] not in dict(ours)] + list(ours)
 
 
-async def _send_events(exchange: Exchange, chat: Chat, reply: EventReply) -> None:
+async def _send_events(exchange: Exchange, chat: Chat, reply: EventReply, log: RequestLog) -> None:
     async with aclosing(reply.batches) as batches:
         encoder = chat.encoder()
         if exchange.status is None:
-            await exchange.start(200, [*STREAM, *chat.headers()])
+            await exchange.start(200, [*STREAM, *chat.headers(), *_warnings(log)])
         data = encoder.start()
         async for batch in batches:
             data += encoder.encode(batch)
@@ -264,6 +264,11 @@ async def _send_events(exchange: Exchange, chat: Chat, reply: EventReply) -> Non
                 await exchange.write(data)
                 data = b""
         await exchange.end(encoder.done())
+
+
+def _warnings(log: RequestLog) -> list[tuple[str, str]]:
+    """The header that says what is known by now to be wrong with the answer."""
+    return [("x-toolgraft-warning", log.warning)] if log.warning else []
 
 
 async def _keep_alive(exchange: Exchange) -> None:

@@ -24,7 +24,8 @@ class RequestLog:
 
     ``surface`` is the route's short name, ``mode`` the dispatcher that served it (``xml``, ``native``) or ``bytes`` for
     a path that is passed on unread. Token counts are None while unknown; ``estimated`` marks counts that the backend
-    did not give. ``problems`` counts the reader's findings by kind.
+    did not give. ``problems`` counts the reader's findings by kind. ``warning`` is the short name of what was wrong
+    with an answer that was given all the same.
     """
 
     id: str
@@ -39,6 +40,7 @@ class RequestLog:
     completion_tokens: int | None = None
     estimated: bool = False
     problems: Counter[str] = field(default_factory=Counter)
+    warning: str | None = None
     error: str | None = None
     started: float = field(default_factory=time.perf_counter)
 
@@ -64,6 +66,7 @@ class RequestLog:
             "completion_tokens": self.completion_tokens,
             "estimated": self.estimated or None,
             "ms": round((time.perf_counter() - self.started) * 1000, 1),
+            "warning": self.warning,
             "error": self.error,
         }
         return {key: value for key, value in fields.items() if value is not None}

@@ -10,7 +10,8 @@ from itertools import groupby
 from proxy.core.dispatch import Reader
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, Finish, Problem, ReasoningDelta, TextDelta, ToolCallEnd, Usage
-from proxy.telemetry import RequestLog
+from proxy.relay.context import CONTEXT_CUT, ContextCheck
+from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire.sse import Frame, SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
@@ -34,7 +35,8 @@ class Pump:
     """Reads one reply through ``reader`` and notes in ``log`` what it was.
 
     ``streamed`` says that the reply is a stream of events; ``prompt_size`` is how many characters the prompt has, for
-    an estimate where the backend does not count; ``taken`` are the ids of earlier calls of the conversation.
+    an estimate where the backend does not count; ``taken`` are the ids of earlier calls of the conversation;
+    ``context`` looks at what the backend counted.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Pump:
         streamed: bool,
         prompt_size: int = 0,
         taken: Iterable[str] = (),
+        context: ContextCheck | None = None,
     ) -> None:
         self._reply = reply
         self._reader = reader
@@ -55,6 +58,7 @@ class Pump:
         self._reply_size = 0
         self._counted = False
         self._taken = taken
+        self._context = context
 
     async def batches(self) -> AsyncGenerator[list[Event], None]:
         """The client's events, as many at a time as the backend's came; a batch may be empty.
@@ -135,7 +139,14 @@ class Pump:
                 case Usage(prompt, completion):
                     self._counted = True
                     self._log.prompt_tokens, self._log.completion_tokens = prompt, completion
+                    self._check(event)
         return events
+
+    def _check(self, usage: Usage) -> None:
+        finding = self._context.finding(usage) if self._context else None
+        if finding is not None:
+            self._log.warning = CONTEXT_CUT
+            logger.warning("request %s: %s", self._log.id, finding)
 
 
 def _decode(decoder: ChunkDecoder, frames: Iterable[Frame]) -> tuple[list[Event], UpstreamError | None]:

@@ -20,6 +20,7 @@ from proxy.core.history import HistoryOptions
 from proxy.core.model import Request
 from proxy.core.readers import NativeReader
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
+from proxy.relay.context import ContextCheck
 from proxy.relay.models import Model, read_models, with_first
 from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
@@ -157,6 +158,7 @@ class Relay:
             streamed=is_event_stream(reply, request.stream),
             prompt_size=len(body),
             taken=[call.id for message in request.messages for call in message.calls],
+            context=ContextCheck(prepared.messages, facts.kind),
         )
         return EventReply(await Begun.wait(pump.batches()))
 
