@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 import click
 
-from proxy.core.dispatch import XmlDispatcher
+from proxy.core.dispatch import XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError
 from proxy.core.history import HistoryOptions
 from proxy.core.model import Json
@@ -64,10 +64,10 @@ def translate(
     raw = load_body(sys.stdin.buffer.read())
     if stream:
         raw["stream"] = True
-    if dispatcher == "native":
+    request = None if dispatcher == "native" else decode_body(raw).request
+    if request is None or goes_untouched(request):
         _show(raw if model is None else {**raw, "model": model})
         return
-    request = decode_body(raw).request
     prepared = XmlDispatcher(HistoryOptions(system_role=not no_system_role), prompt).prepare(request)
     _show(jsonio.loads(encode_request(prepared, model=model or request.model, stream=request.stream)))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from proxy.core.callrules import CallRules
+from proxy.core.errors import ClientError
 from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
 from proxy.core.model import AUTO, Json, Request
@@ -87,7 +88,14 @@ class XmlDispatcher:
 
         Where nothing of tools is in play there is no protocol, and the text passes as it is. A ``response_format`` goes
         on as it is unless tools are offered: a grammar for the answer would make calls impossible.
+        Raises ``ClientError`` when several choices are asked for, and as the prompt does.
         """
+        if _choices(request) > 1:
+            raise ClientError(
+                "`n` must be 1 when tools are in play: this model calls tools in text, and one reply is read at a "
+                "time. Send the request several times instead.",
+                param="n",
+            )
         offered = bool(request.offered)
         system = closing = ""
         if offered:
@@ -147,6 +155,19 @@ class NativeDispatcher:
     def reader(self, request: Request) -> Reader:
         """Passes all events."""
         return NativeReader()
+
+
+def goes_untouched(request: Request) -> bool:
+    """Whether nothing of tools is in play in ``request``, and it asks for what events do not hold: several choices, or
+    the tokens' probabilities. It goes to any backend in the client's own bytes then, whatever the dispatcher.
+    """
+    in_play = bool(request.offered) or request.has_tool_history
+    return not in_play and (_choices(request) > 1 or bool(request.extra.get("logprobs")))
+
+
+def _choices(request: Request) -> int:
+    count = request.extra.get("n")
+    return count if isinstance(count, int) else 1
 
 
 def _is_sent(name: str, value: Json) -> bool:

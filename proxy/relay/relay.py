@@ -14,7 +14,7 @@ from dataclasses import replace
 from proxy.backends.capability import Capabilities, Facts
 from proxy.backends.constrain import constrain
 from proxy.backends.registry import Backend
-from proxy.core.dispatch import XmlDispatcher
+from proxy.core.dispatch import XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.history import HistoryOptions
 from proxy.core.model import Request
@@ -132,10 +132,8 @@ class Relay:
     async def _xml(self, ask: Ask, facts: Facts, log: RequestLog) -> ByteReply | EventReply:
         """Tools as text, calls read out of text; without tools, reasoning told from text."""
         request = ask.decode()
-        in_play = bool(request.offered) or request.has_tool_history
-        if not in_play and _is_more_than_text(request):
+        if goes_untouched(request):
             return await self._native(ask, log)
-        _check_choices(request)
         log.mode = "xml"
         backend = self._backend
         in_reasoning = facts.starts_in_reasoning and not _thinking_off(request)
@@ -199,22 +197,3 @@ def _thinking_off(request: Request) -> bool:
     """The client tells the chat template to close at once the reasoning that it opens."""
     told = request.extra.get("chat_template_kwargs")
     return isinstance(told, Mapping) and told.get("enable_thinking") is False
-
-
-def _is_more_than_text(request: Request) -> bool:
-    """Asks for what events do not hold: several choices, or the tokens' probabilities."""
-    return _choices(request) > 1 or bool(request.extra.get("logprobs"))
-
-
-def _check_choices(request: Request) -> None:
-    if _choices(request) > 1:
-        raise ClientError(
-            "`n` must be 1 when tools are in play: this model calls tools in text, and one reply is read at a time. "
-            "Send the request several times instead.",
-            param="n",
-        )
-
-
-def _choices(request: Request) -> int:
-    count = request.extra.get("n")
-    return count if isinstance(count, int) else 1

@@ -73,6 +73,15 @@ def test_it_is_for_people_to_read() -> None:
     assert any("Malmö" in line for line in lines)
 
 
+@pytest.mark.parametrize("asked", [{"n": 2}, {"logprobs": True, "top_logprobs": 3}])
+def test_what_goes_untouched_in_a_running_proxy_is_printed_as_it_is(asked: dict[str, Any]) -> None:
+    request = {"messages": [{"role": "user", "content": "Hi"}], "user": "u", **asked}
+    with Backend() as backend, proxy_before(backend, model="real") as url:
+        post(f"{url}/v1/chat/completions", json=request).raise_for_status()
+        sent = backend.chats[-1].json
+    assert translated("--model", "real", request=request) == sent == {**request, "model": "real"}
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("dispatcher", ["xml", "native"])
 def test_it_is_what_the_proxy_sends(dispatcher: str, stream: bool) -> None:
@@ -124,6 +133,7 @@ def test_without_tools_the_conversation_passes() -> None:
         ("[]", "must be a JSON object"),
         ({"messages": []}, "`messages` must be a list with at least one message"),
         ({"messages": [{}], "tools": [{}]}, "`tools[0]` has no name"),
+        ({**REQUEST, "n": 2}, "`n` must be 1"),
         ('{"messages": [{}], "x": ' + "[" * 2000 + "]" * 2000 + "}", "nested"),
         ('{"messages": [{}], "tools": [{"name": "f", "parameters": ' + '{"a":' * 900 + "1" + "}" * 902, "JSON"),
     ],

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from proxy.core.collect import Reply, collect
-from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher
+from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goes_untouched
+from proxy.core.errors import ClientError
 from proxy.core.events import Event, Finish, TextDelta
 from proxy.core.history import HistoryOptions
 from proxy.core.model import AUTO, Json, Message, Request, TextPart, Tool, ToolCall, ToolChoice
@@ -38,6 +40,33 @@ def test_tools_become_a_system_prompt() -> None:
     assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
     assert (prepared.tools, prepared.tool_choice, prepared.parallel) == ((), AUTO, True)
     assert (prepared.model, prepared.stream) == ("m", True)
+
+
+def test_several_choices_cannot_be_read_from_text() -> None:
+    with pytest.raises(ClientError, match="`n` must be 1") as caught:
+        XmlDispatcher().prepare(replace(ASKED, extra={"n": 2}))
+    assert caught.value.param == "n"
+    assert XmlDispatcher().prepare(replace(ASKED, extra={"n": 1})).extra == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ({}, False),
+        ({"n": 1, "logprobs": False}, False),
+        ({"n": None}, False),
+        ({"n": 2}, True),
+        ({"logprobs": 1}, True),
+    ],
+)
+def test_what_events_cannot_hold_goes_untouched_unless_tools_are_in_play(
+    extra: Mapping[str, Json], expected: bool
+) -> None:
+    plain = Request((user("Hi"),), extra=extra)
+    assert goes_untouched(plain) is expected
+    assert goes_untouched(replace(plain, tools=TOOLS, tool_choice=ToolChoice("none"))) is expected
+    assert not goes_untouched(replace(plain, tools=TOOLS))
+    assert not goes_untouched(replace(plain, messages=PAST))
 
 
 def test_the_protocol_depends_on_the_tools_alone() -> None:
