@@ -1,4 +1,4 @@
-"""The names that others may build on, and the snippet of the README that uses them."""
+"""The names that others may build on, and the snippets of the README that use them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,31 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def test_the_public_names() -> None:
-    assert proxy.__all__ == ["Parser", "Reply", "Tool", "ToolCall", "parse"]
+    assert proxy.__all__ == [
+        "HistoryOptions",
+        "ImagePart",
+        "Message",
+        "Parser",
+        "PromptOptions",
+        "Reply",
+        "Request",
+        "TextPart",
+        "Tool",
+        "ToolCall",
+        "ToolResult",
+        "parse",
+        "render_history",
+        "render_prompt",
+    ]
     assert all(hasattr(proxy, name) for name in proxy.__all__)
 
 
-def test_the_library_snippet_of_the_readme_runs() -> None:
+def test_the_library_snippets_of_the_readme_run() -> None:
     snippets = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (snippet,) = [snippet for snippet in snippets if "from proxy import" in snippet]
-    subprocess.run([sys.executable, "-c", snippet], check=True)
+    of_the_library = [snippet for snippet in snippets if "from proxy import" in snippet]
+    assert len(of_the_library) == 2
+    for snippet in of_the_library:
+        subprocess.run([sys.executable, "-c", snippet], check=True)
 
 
 def test_the_library_needs_no_server() -> None:

@@ -87,7 +87,10 @@ class PromptOptions:
     template: ProtocolTemplate | None = None
 
 
-def render_prompt(request: Request, options: PromptOptions) -> str:
+DEFAULT = PromptOptions()
+
+
+def render_prompt(request: Request, options: PromptOptions = DEFAULT) -> str:
     """The protocol block for the tools of ``request``. Raises as :func:`render_protocol` and the template do."""
     if options.template is not None:
         return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)

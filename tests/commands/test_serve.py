@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 from proxy import server
 from proxy.cli import main
 from proxy.commands import embedded
+from proxy.commands.serve import serve as serve_command
 from proxy.config import Config
 from proxy.core.model import Tool
 from proxy.core.prompt import PromptOptions
@@ -122,6 +124,13 @@ def test_options_become_the_configuration(configs: list[Config]) -> None:
     assert (backend.key, backend.forward_client_key) == ("sk-1", True)
     assert (backend.system_role, backend.prompt) == (False, PromptOptions())
     assert config.host == "127.0.0.1"
+
+
+def test_the_readme_names_every_flag() -> None:
+    readme = (FIXTURES.parent / "README.md").read_text("utf-8")
+    flags = [flag for option in serve_command.params for flag in (*option.opts, *option.secondary_opts)]
+    assert "--no-prompt-example" in flags
+    assert [flag for flag in flags if not re.search(rf"^\|.*`{flag}[` ]", readme, re.MULTILINE)] == []
 
 
 def test_little_is_needed(configs: list[Config]) -> None:
