@@ -75,3 +75,12 @@ def test_a_second_result_joins_the_first_and_takes_no_other_call() -> None:
 def test_a_missing_id_is_the_number_of_the_call() -> None:
     ledger = Ledger()
     assert [entry.id for entry in [*ledger.add(calls("", "x")), *ledger.add(calls(""))]] == ["call_1", "x", "call_3"]
+
+
+def test_a_turn_of_very_many_calls_is_paired_without_looking_through_all_of_them_for_each_result() -> None:
+    many = 50_000  # compared one with another these would take minutes
+    ledger = Ledger()
+    made = ledger.add(calls(*(f"id_{number}" for number in range(many))))
+    results = [ToolResult(f"id_{number}") for number in reversed(range(0, many, 2))] + [ToolResult("")] * (many // 2)
+    assert ledger.pair(results, made) == []
+    assert all(len(entry.results) == 1 for entry in made)
