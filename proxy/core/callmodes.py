@@ -98,7 +98,7 @@ class CallModes(Machine):
 
     def _no_body(self, region: Region, text: str, at: int, final: bool) -> Step:
         """No body of a call begins behind the opener: it is text, or a wrapper around calls."""
-        if region.opener in self._grammar.wrappers:
+        if region.opener in self._grammar.wrappers and not region.form.kept:
             if not final and self._grammar.openers.may_start(text, at):
                 return at, False
             if self._grammar.openers.at(text, at):
@@ -217,6 +217,8 @@ class CallModes(Machine):
 
     def _believable(self, region: Region, calls: list[RawCall]) -> bool:
         """A call in the way of another family must be valid; one that is but a name must be declared."""
+        if region.bare:
+            return self._may_wait(region, calls)
         if region.opener in self._grammar.foreign:
             return self._all_valid(calls)
         return not self._tools or all(not call.loose or self._tools.declares(call.name) for call in calls)
@@ -281,17 +283,22 @@ class CallModes(Machine):
     # ---- mode: tentative, and calls without a tag
 
     def _maybe_bare(self, text: str, at: int, final: bool) -> Step:
-        """A brace at the start of a line: JSON of a declared tool is a call if it is all, or if a closer follows."""
+        """A bracket at the start of a line: what names a declared tool is a call if it is all, or if a closer follows.
+
+        In a dialect whose calls have no mark it is one wherever it stands.
+        """
         head = self._out.empty
+        places = self._code.line_start and (head or text[at] == "{")
         bare: bool | None = False
-        if self._code.line_start and self._code.outside and not self._headed and (head or text[at] == "{"):
+        if (places or self._grammar.bare) and self._code.outside and not self._headed:
             bare = begins_bare(self._tools, text, at, final=final)
         if bare is None:
             return at, False
         if not bare:
             self._show(text[at])
             return at + 1, True
-        self._tentative = Tentative("whole", [], orphan=not head)
+        if not self._grammar.bare:
+            self._tentative = Tentative("whole", [], orphan=not head)
         return self._open_bare(at, ())
 
     def _open_bare(self, at: int, closers: tuple[str, ...]) -> Step:

@@ -6,8 +6,9 @@ then tried one after another.
 
 from __future__ import annotations
 
-from proxy.core.forms import Dialect, Form, Heading, JsonBody, Reasoning, SketchBody
+from proxy.core.forms import Dialect, Form, Heading, JsonBody, Reasoning, SketchBody, TagsBody
 from proxy.core.notations import (
+    BEAM_TAGS,
     DEEPSEEK_CALL,
     ELEMENTS,
     FUNCTION_TAGS,
@@ -16,6 +17,7 @@ from proxy.core.notations import (
     HARMONY_CALL,
     HARMONY_THOUGHT,
     HORIZON_PAIRS,
+    INKLING_NAME,
     JSON,
     JSON_LIST,
     KIMI_CALL,
@@ -36,7 +38,7 @@ THINK = Reasoning("<think>", "</think>")
 _HERMES_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
 
 
-def _messages(openers: tuple[str, ...], *bodies: JsonBody | Heading) -> tuple[Form, ...]:
+def _messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -> tuple[Form, ...]:
     """Messages below a header, which begins with a token, or with the receiver where the prompt has the token."""
     closers = ("<|call|>", "<|end|>")
     tokens = tuple(Form(opener, bodies, closers, kept=True) for opener in openers)
@@ -66,13 +68,15 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="llama3",
         source="Llama 3.1 and 3.2 prompt formats; the JSON comes without a token as well",
-        forms=(Form("<|python_tag|>", (JSON,)),),
+        forms=(Form("<|python_tag|>", (JSON, PYTHON)),),
+        bare=True,
         terminators=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
     ),
     Dialect(
         name="pythonic",
         source="Llama 3.2 and 4 prompt formats, ToolACE; the list comes without tokens as well",
         forms=(Form("<|python_start|>", (PYTHON, JSON), ("<|python_end|>",)),),
+        bare=True,
         terminators=("<|eot|>", "<|eom|>"),
     ),
     Dialect(
@@ -148,10 +152,11 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="harmony",
-        source="OpenAI harmony response format (gpt-oss)",
+        source="OpenAI harmony response format (gpt-oss); Beam chat template (the same, with <rfl:parameter> elements)",
         forms=_messages(
             ("<|start|>", "<|end|><|start|>", "<|channel|>", "<|end|><|channel|>"),
             HARMONY_CALL,
+            BEAM_TAGS,
             HARMONY_THOUGHT,
             HARMONY_ANSWER,
         ),
@@ -239,6 +244,14 @@ DIALECTS: tuple[Dialect, ...] = (
         auto=False,
     ),
     Dialect(
+        name="ernie",
+        source="ERNIE 4.5 Thinking chat template: the answer stands between <response> marks",
+        forms=(Form("<tool_call>", (JSON,), ("</tool_call>",)),),
+        reasoning=(Reasoning("<think>", "</think>\n\n<response>\n"),),
+        terminators=("</response>",),
+        auto=False,
+    ),
+    Dialect(
         name="command",
         source="Command R7B and Command A chat templates",
         forms=(Form("<|START_ACTION|>", (JSON,), ("<|END_ACTION|>",)),),
@@ -308,9 +321,12 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="inkling",
         source="Inkling chat template",
-        forms=(Form("<|content_invoke_tool_json|>", (JSON,), ("<|end_message|>",)),),
+        forms=(
+            Form("<|message_model|>", (INKLING_NAME,), kept=True),
+            Form("<|content_invoke_tool_json|>", (JSON,), ("<|end_message|>",)),
+        ),
         reasoning=(Reasoning("<|content_thinking|>", "<|end_message|>", anywhere=True),),
-        wrappers=("<|message_model|>", "<|content_text|>", "<|content_invoke_tool_text|>", "<|end_message|>"),
+        wrappers=("<|content_text|>", "<|content_invoke_tool_text|>", "<|end_message|>"),
     ),
     Dialect(
         name="dots",

@@ -33,7 +33,8 @@ class TagsBody:
     closes it (None: only the form's closer does). ``parameter`` matches what opens a value (group ``key``, and
     a group ``string`` or ``json`` where the model says that the value is a string, or that it is JSON),
     ``parameter_end`` closes it. ``{name}`` and ``{key}`` in the closing tags stand for the name and the key.
-    Instead of elements a JSON object of all arguments may stand in the call.
+    Instead of elements a JSON object of all arguments may stand in the call. With ``until`` more must be seen than
+    ``lead`` to tell that it is a call: all up to there.
 
     ``loose``: the tags could be anything, so the tool must be a declared one.
     ``trimmed``: a line break right behind the opening tag is layout, and so is then one before the closing tag.
@@ -45,6 +46,7 @@ class TagsBody:
     call_end: str | None
     parameter: re.Pattern[str]
     parameter_end: str
+    until: str = ""
     loose: bool = False
     trimmed: bool = True
     nested: bool = False
@@ -66,7 +68,8 @@ class SketchBody:
 class Heading:
     """No call: what a template writes above a message. It is dropped; ``pattern`` matches it.
 
-    It is over, matched or not, where ``until`` stands. With ``closers`` the message is reasoning, which they end.
+    It is over, matched or not, where ``until`` stands. With ``closers`` the message is reasoning, which they end; one
+    that begins as an opener does is then read as such.
     """
 
     pattern: re.Pattern[str]
@@ -105,9 +108,11 @@ class Reasoning:
 class Dialect:
     """How one family of models writes. ``source`` says where that is known from.
 
-    ``wrappers`` are marks around calls or answers that carry no meaning of their own; ``terminators`` end a turn and
-    are dropped at the very end of a reply. ``auto`` False: read only when asked for by name, since its marks are
-    things that any model may write.
+    ``wrappers`` are marks around calls or answers that carry no meaning of their own; one that is an opener as well is
+    such a mark where a call follows. ``terminators`` end a turn and are dropped at the very end of a reply. ``bare``:
+    calls may come without any mark, as JSON or a list of Python calls, text around them or not; that is believed only
+    of a row that was asked for. ``auto`` False: read only when asked for by name, since its marks are things that any
+    model may write.
     """
 
     name: str
@@ -116,4 +121,5 @@ class Dialect:
     reasoning: tuple[Reasoning, ...] = ()
     wrappers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
+    bare: bool = False
     auto: bool = True

@@ -21,6 +21,7 @@ class Grammar:
 
     forms: dict[str, Form]  # by the opener of a call
     foreign: frozenset[str]  # openers whose calls must be declared and valid
+    bare: bool  # calls may come without any mark, among text
     closers_of: dict[str, tuple[str, ...]]  # by the opener of reasoning
     anywhere: frozenset[str]  # openers of reasoning that count wherever they stand
     wrappers: frozenset[str]
@@ -78,6 +79,7 @@ def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dial
     return Grammar(
         forms=forms,
         foreign=frozenset(foreign) - frozenset(known),
+        bare=any(row.bare for row in rows if row.name in own),
         closers_of=closers_of,
         anywhere=anywhere,
         wrappers=wrappers | strays,

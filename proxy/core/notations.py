@@ -41,11 +41,12 @@ def pairs(prefix: str = "", between: str = "") -> TagsBody:
     The opening tag of a value may be missing. ``between`` matches what stands between key and value.
     """
     tag = re.escape(prefix)
+    space = r"(?:\s|\\n)*"
     return TagsBody(
         lead="",
-        call=re.compile(r"(?P<name>[A-Za-z_][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n)"),
+        call=re.compile(r"(?P<name>[A-Za-z_][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n|\\n)"),
         call_end=None,
-        parameter=re.compile(rf"<{tag}arg_key>(?P<key>[^<]+)</{tag}arg_key>{between}\s*(?:<{tag}arg_value>)?"),
+        parameter=re.compile(rf"<{tag}arg_key>(?P<key>[^<]+)</{tag}arg_key>{between}{space}(?:<{tag}arg_value>|(?!<))"),
         parameter_end=f"</{prefix}arg_value>",
         loose=True,
     )
@@ -127,10 +128,21 @@ HARMONY_CALL = headed(
     rf"{_AHEAD}\bto=(?!(?:assistant|user|self|all)\b)(?:functions\.)?(?P<name>[\w.-]+)){_MESSAGE}\s*",
     until="<|message|>",
 )
+BEAM_TAGS = TagsBody(
+    lead="<|",
+    until="<|message|>",
+    call=re.compile(rf"{_AHEAD}\bto=(?P<name>[\w.-]+)){_AHEAD}<\|constrain\|>\s*xml){_MESSAGE}"),
+    call_end=None,
+    parameter=re.compile(r'<rfl:parameter name="(?P<key>[^"<>]+)">'),
+    parameter_end="</rfl:parameter>",
+)
 HARMONY_THOUGHT = Heading(
-    re.compile(rf"{_AHEAD}<\|channel\|>\s*analysis){_MESSAGE}"), until="<|message|>", closers=("<|end|>", "<|return|>")
+    re.compile(rf"{_AHEAD}<\|channel\|>\s*analysis){_MESSAGE}"),
+    until="<|message|>",
+    closers=("<|end|>", "<|return|>", "<|start|>assistant"),
 )
 HARMONY_ANSWER = Heading(re.compile(rf"(?!{_AHEAD}\bto=self\b)){_MESSAGE}"), until="<|message|>")
+INKLING_NAME = Heading(re.compile(r"<\|message_model\|>[\w.-]*(?=<\|content_)"), until="<|content_")
 MUSE_THOUGHT = Heading(
     re.compile(rf"{_AHEAD}\bto=self\b){_MESSAGE}"), until="<|message|>", closers=("<|eom|>", "<|eot|>")
 )

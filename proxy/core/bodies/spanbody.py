@@ -35,7 +35,8 @@ class SpanReader(ABC):
         self._pieces: list[str] = []
         self._tail = ""
         self._length = 0
-        self._quoted = 0  # openers that turned out to stand inside a value, and whose closers do so too
+        self._pairing = frozenset(mark.replace("</", "<", 1) for mark in self._closers.marks)
+        self._quoted = 0  # openers that stand inside a value, and whose closers so do too
         self._attempts = 0
         self._waiting = False  # the body does not end at the closer that comes next, unless what follows it says so
 
@@ -60,7 +61,7 @@ class SpanReader(ABC):
             elif self._length:
                 if self._complete("", closed=True):
                     return found.start, Status.DONE
-                self._quoted += 1
+                self._quoted += found.mark in self._pairing
             self._use(text[found.start : found.end])
             at = found.end
         hold = len(text) if final else self._marks.hold(text, at)

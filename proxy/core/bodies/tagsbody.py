@@ -18,10 +18,11 @@ from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import TagsBody
 from proxy.core.scanner import Marks
 
-_SPACE = re.compile(r"\s*")
-_NAME_SO_FAR = re.compile(r"[\w.:/-]*\s*(?:<[\w/|]*)?")
+_SPACE = re.compile(r"(?:\s|\\n)*")  # GLM at times writes its line breaks as two characters
+_NAME_SO_FAR = re.compile(r"[\w.:/-]*(?:\s*(?:<[\w/|]*)?|\\)")
 _ITEM = "item"
 _WIDEST_INDENT = 64
+_LONGEST_TAG = 300
 _DEEPEST = 500
 
 
@@ -38,19 +39,25 @@ class TagsReader(SpanReader):
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
         if spec.lead:
             if text.startswith(spec.lead):
-                return True
+                return True if not spec.until else _opened(spec, text, final=final)
             return None if not final and spec.lead.startswith(text) else False
         if not final and _NAME_SO_FAR.fullmatch(text):
             return None
         return spec.call.match(text) is not None
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
-        if not closed and self._spec.call_end is None:
+        if (not closed and self._spec.call_end is None) or (forgiving and self._spec.nested):
             return None
         try:
             return _Markup(self._spec, text, forgiving=forgiving).calls()
         except (ValueError, RecursionError):
             return None
+
+
+def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
+    if not final and spec.until not in text and len(text) < _LONGEST_TAG:
+        return None
+    return spec.call.match(text) is not None
 
 
 class _Markup:
