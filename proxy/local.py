@@ -47,7 +47,7 @@ class LocalModel:
 
     ``model_file`` None means SmolLM2-135M-Instruct, fetched at the first start (``progress`` hears of it).
     ``alias`` is the model name the server reports. ``context`` is in tokens, shared by ``slots`` replies at a time;
-    it is capped by what the model was trained on (8,192 for SmolLM2). ``threads`` None is one for each core but one.
+    it is capped by what the model was trained on (8,192 for SmolLM2). ``threads`` None goes by the cores.
     """
 
     def __init__(

@@ -36,8 +36,13 @@ def test_a_failure_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert b"Traceback" not in child.stderr
 
 
-@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (4, 3), (64, 8)])
-def test_it_leaves_a_core_to_others(cores: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "cores", "writing", "reading"),
+    [(None, 1, 1, 1), (None, 2, 1, 2), (None, 4, 3, 4), (None, 64, 7, 8), (3, 64, 3, 3), (3, 1, 3, 3)],
+)
+def test_writing_leaves_a_core_to_others(
+    wanted: int | None, cores: int, writing: int, reading: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert engine._threads() == threads
+    assert engine._threads(wanted) == (writing, reading)

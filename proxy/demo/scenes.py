@@ -189,6 +189,6 @@ def scenes(folder: Path) -> tuple[Scene, ...]:
             "Delete the file old.txt.",
             "required",
             (("delete_file", OLD),),
-            ("old.txt",),
+            (),  # that depends on what the person said
         ),
     )
