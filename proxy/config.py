@@ -25,7 +25,8 @@ class BackendConfig:
 
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
     as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``prompt``: how
-    the model is told of its tools.
+    the model is told of its tools. ``dialect`` is the one way of writing calls that is read, or ``auto``;
+    ``starts_in_reasoning`` says that the prompt ends in an opening think mark, None: find out.
     """
 
     url: str
@@ -35,6 +36,8 @@ class BackendConfig:
     forward_client_key: bool = False
     system_role: bool = True
     prompt: PromptOptions = field(default_factory=PromptOptions)
+    dialect: str = "auto"
+    starts_in_reasoning: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

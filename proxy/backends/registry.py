@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.errors import ConfigError
+from proxy.core.grammar import grammar
 from proxy.core.prompt import PromptOptions
 
 CHAT_PATH = "/chat/completions"
@@ -34,10 +35,16 @@ class Backend:
     forward_client_key: bool = False
     system_role: bool = True
     prompt: PromptOptions = field(default_factory=PromptOptions)
+    dialect: str = "auto"
+    starts_in_reasoning: bool | None = None
 
     @classmethod
     def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
-        """The backend that ``config`` describes. Raises ``ConfigError`` when its URL cannot be used."""
+        """The backend that ``config`` describes. Raises ``ConfigError`` when its URL or dialect cannot be used."""
+        try:
+            grammar(config.dialect)
+        except ValueError as error:
+            raise ConfigError(f"--dialect: {error}.") from None
         api_root, chat_url = backend_url(config.url)
         return cls(
             name=name,
@@ -50,6 +57,8 @@ class Backend:
             forward_client_key=config.forward_client_key,
             system_role=config.system_role,
             prompt=config.prompt,
+            dialect=config.dialect,
+            starts_in_reasoning=config.starts_in_reasoning,
         )
 
 

@@ -69,6 +69,14 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file that replaces the whole text about tools, example and style included.",
 )
+@click.option("--dialect", default="auto", show_default=True, help="Read one model family's way of writing calls only.")
+@click.option(
+    "--starts-in-reasoning",
+    type=click.Choice(("auto", "true", "false")),
+    default="auto",
+    show_default=True,
+    help="Whether the prompt ends in an opening think mark, so that replies begin in the reasoning.",
+)
 @click.option("--local", is_flag=True, help="Serve a small embedded model instead of a backend.")
 @click.option(
     "--model-file",
@@ -88,6 +96,8 @@ def serve(
     prompt_example: bool | None,
     prompt_style: str,
     prompt_template: Path | None,
+    dialect: str,
+    starts_in_reasoning: str,
     local: bool,
     model_file: Path | None,
     log_format: str,
@@ -121,6 +131,8 @@ def serve(
                 forward_client_key=forward_client_key,
                 system_role=not no_system_role,
                 prompt=prompt,
+                dialect=dialect,
+                starts_in_reasoning={"true": True, "false": False}.get(starts_in_reasoning),
             ),
             host=host,
             port=port,

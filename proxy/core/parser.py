@@ -217,7 +217,7 @@ class Parser(CallModes):
             self._out.problem(
                 "late_reasoning",
                 f"The reply closed its reasoning with {mark} but never opened it; what came before went out as text. "
-                "Set starts_in_reasoning for this model.",
+                "Set starts_in_reasoning (--starts-in-reasoning true) for this model.",
             )
             return
         source = "".join(self._source)

@@ -136,11 +136,13 @@ class Relay:
             return await self._native(ask, log)
         log.mode = "xml"
         backend = self._backend
-        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request)
+        told = backend.starts_in_reasoning
+        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
         dispatcher = XmlDispatcher(
             HistoryOptions(system_role=backend.system_role, prefill=facts.prefill, vision=facts.vision),
             starts_in_reasoning=in_reasoning,
             prompt=backend.prompt,
+            dialect=backend.dialect,
         )
         prepared = dispatcher.prepare(request)
         forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)

@@ -91,8 +91,16 @@ def test_a_backend_carries_what_was_configured_and_hides_its_key() -> None:
         forward_client_key=True,
         system_role=False,
         prompt=PromptOptions(style="compact"),
+        dialect="mistral",
+        starts_in_reasoning=True,
     )
     backend = Backend.of(config, "main")
     assert (backend.name, backend.dispatcher, backend.model, backend.key) == ("main", "xml", "m", "s3cret")
     assert (backend.forward_client_key, backend.system_role, backend.prompt) == (True, False, config.prompt)
+    assert (backend.dialect, backend.starts_in_reasoning) == ("mistral", True)
     assert "s3cret" not in repr(backend)
+
+
+def test_an_unknown_dialect_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="hermes"):
+        Backend.of(BackendConfig("http://h", dialect="klingon"))

@@ -150,6 +150,13 @@ def test_the_prompt_can_be_set(configs: list[Config]) -> None:
     assert prompt.template.render([TOOL]) == read_template(own).render([TOOL])
 
 
+@pytest.mark.parametrize(("given", "told"), [("auto", None), ("true", True), ("false", False)])
+def test_how_replies_are_read_can_be_set(configs: list[Config], given: str, told: bool | None) -> None:
+    options = ["--dialect", "mistral", "--starts-in-reasoning", given]
+    assert serve("--backend", "http://127.0.0.1:9", *options).exit_code == 0
+    assert (configs[0].backend.dialect, configs[0].backend.starts_in_reasoning) == ("mistral", told)
+
+
 @pytest.mark.parametrize("options", [[], ["--backend", "http://127.0.0.1:9", "--local"]])
 def test_there_is_one_backend(configs: list[Config], options: list[str]) -> None:
     result = serve(*options)
@@ -165,6 +172,7 @@ def test_there_is_one_backend(configs: list[Config], options: list[str]) -> None
         (["--backend", "http://127.0.0.1:9", "--host", "no-such-host.invalid"], "--host"),
         (["--backend", "http://127.0.0.1:9", "--prompt-template", "no-such.jinja"], "no-such.jinja cannot be read"),
         (["--local", "--prompt-template", os.devnull], "Print each tool whole"),
+        (["--backend", "http://127.0.0.1:9", "--dialect", "klingon"], "hermes"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, options: list[str], words: str) -> None:

@@ -102,6 +102,26 @@ async def test_the_prompt_is_made_as_the_backend_needs_it(upstream: Upstream, sy
         assert roles == (["system", "user"] if system_role else ["user"])
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (True, [ReasoningDelta("Hm."), TextDelta("Hi.")]),
+        (None, [TextDelta("Hm."), TextDelta("Hi.")]),
+    ],
+)
+async def test_where_replies_begin_can_be_configured(
+    upstream: Upstream, caplog: pytest.LogCaptureFixture, told: bool | None, said: list[object]
+) -> None:
+    with scripted.Backend() as backend:
+        backend.script(scripted.text("Hm.", "</think>", "Hi.", pause=0.05))
+        relay = relay_to(backend.url, upstream, starts_in_reasoning=told)
+        reply = await relay.answer(ask(tools=[TOOL], stream=True), entry())
+        assert isinstance(reply, EventReply)
+        events = [event async for batch in reply.batches for event in batch]
+    assert [event for event in events if isinstance(event, TextDelta | ReasoningDelta)] == said
+    assert ("--starts-in-reasoning" in caplog.text) is (told is None)
+
+
 async def test_the_model_is_told_of_tools_as_the_backend_s_prompt_options_say(upstream: Upstream) -> None:
     prompt = PromptOptions(example=True, style="compact")
     with scripted.Backend() as backend:
