@@ -84,7 +84,7 @@ async def _llama_cpp(ask: Ask, backend: Backend, model: str | None) -> Facts | N
 
     ``build_info`` tells it from servers that only imitate the endpoint.
     """
-    name = f"?model={quote(model, safe='')}" if model else ""
+    name = f"?model={quote(model, safe='', errors='replace')}" if model else ""
     props = _object(await ask("GET", f"{backend.server_root}/props{name}", None), meant="llama.cpp")
     if "build_info" not in props and "chat_template_caps" not in props:
         return None

@@ -104,6 +104,11 @@ async def test_reasoning_that_the_template_opens_is_asked_for_as_text(
     assert facts.fields == ({"reasoning_format": "none"} if opened else {})
 
 
+async def test_a_name_that_is_no_unicode_is_asked_for_all_the_same() -> None:
+    server = Server({"GET /props?model=m%3F": (200, props())})
+    assert (await server.facts("m\ud800")).kind == "llama.cpp"
+
+
 async def test_a_router_is_asked_for_the_model_and_without_one_it_does_not_say() -> None:
     router = {"role": "router", "model_path": "none", "build_info": "b8771"}
     server = Server({"GET /props?model=org%2Fa%20b": (200, props()), "GET /props": (200, router)})
