@@ -38,9 +38,13 @@ STREAM = (
 CLIENT_GONE = 499
 """What the log calls the status of an answer that nobody waited for (nginx's word)."""
 
+FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
+
 HEALTH = "health"
 """The surface of requests that are not logged: a supervisor makes one every few seconds."""
 
+_ROOT = re.compile(r"(?:/+v1(?=/|$))+(?:/+(?=/))?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 Handler: TypeAlias = Callable[[Exchange, RequestLog], Awaitable[None]]
@@ -81,7 +85,7 @@ class App:
                 Route("/v1/chat/completions", Endpoint(self._chat, ("POST",))),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
-                Route("/v1/{path:path}", Endpoint(self._forward)),
+                Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
                 Route("/health", Endpoint(self._health, reading)),
                 Route("/ready", Endpoint(self._ready, reading)),
             ],
@@ -201,13 +205,17 @@ def request_id(scope: Scope) -> str:
 
 
 def canonical(path: str) -> str:
-    """The path that a client means: a base URL may have been given with ``/v1`` twice or not at all."""
-    path = path.rstrip("/") or "/"
-    while path.startswith("/v1/v1/") or path == "/v1/v1":
-        path = path[len("/v1") :]
+    """The path that a client means: a base URL may have been given with ``/v1`` twice or not at all, or with a slash."""
+    path = _one_root(path.rstrip("/")) or "/"
     if path in ("/chat/completions", "/models") or path.startswith("/models/"):
         path = "/v1" + path
     return path
+
+
+def _one_root(path: str) -> str:
+    """``path`` with ``/v1`` once and single slashes around it, as far as it begins with them; the rest as it is."""
+    root = _ROOT.match(path)
+    return f"/v1{path[root.end() :]}" if root else re.sub("^/+", "/", path)
 
 
 def _path_to_forward(exchange: Exchange) -> str:
@@ -216,8 +224,7 @@ def _path_to_forward(exchange: Exchange) -> str:
     A path that climbs (``..``) would reach what the backend serves outside of its API.
     """
     path: str = exchange.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
-    while path.startswith("/v1/v1/"):
-        path = path[len("/v1") :]
+    path = _one_root(path)
     if not path.startswith("/v1/") or any(part in (".", "..") for part in re.split(r"[/\\]", exchange.scope["path"])):
         raise _no_such_path(exchange)
     query = exchange.scope["query_string"].decode("latin-1")

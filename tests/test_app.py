@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from proxy.app import canonical, request_id
+from proxy.app import FORWARDED_METHODS, canonical, request_id
 from proxy.relay import Relay
 from tests.support.backend import Backend, Exchange, body, error, text
 from tests.support.proxy import free_port, get, http_client, post, proxy_before
@@ -56,6 +56,10 @@ def error_of(answer: httpx2.Response) -> dict[str, Any]:
         ("/v1/", "/v1"),
         ("/health", "/health"),
         ("/v1beta/models", "/v1beta/models"),
+        ("//v1/chat/completions", "/v1/chat/completions"),
+        ("/v1//chat/completions", "/v1/chat/completions"),
+        ("//chat/completions", "/v1/chat/completions"),
+        ("/v1/models/a//b", "/v1/models/a//b"),
     ],
 )
 def test_a_path_is_what_the_client_means(given: str, meant: str) -> None:
@@ -89,6 +93,25 @@ def test_an_unknown_path_is_a_404_object(client: httpx2.Client, path: str) -> No
     answer = client.get(path)
     assert answer.status_code == 404
     assert "/v1" in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1//things/a//b", "//v1/things/a//b", "/v1/v1/things/a//b"])
+def test_a_path_that_is_passed_on_begins_with_the_backend_s_own_root(
+    client: httpx2.Client, backend: Backend, path: str
+) -> None:
+    client.get(path)
+    assert backend.requests[-1].path == "/v1/things/a//b"
+
+
+@pytest.mark.parametrize("method", ["TRACE", "CONNECT"])
+def test_methods_that_are_about_the_connection_are_not_passed_on(
+    client: httpx2.Client, backend: Backend, method: str
+) -> None:
+    before = len(backend.requests)
+    answer = client.request(method, "/v1/things")
+    assert answer.status_code == 405
+    assert error_of(answer)["message"] == f"/v1/things takes {', '.join(FORWARDED_METHODS)}, not {method}."
+    assert len(backend.requests) == before
 
 
 @pytest.mark.parametrize("path", ["/v1/../props", "/v1/%2e%2e/props", "/v1/a/..%2f..%2fprops", "/v1/a/..\\..\\props"])
