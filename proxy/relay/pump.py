@@ -21,6 +21,12 @@ CHARACTERS_PER_TOKEN = 4
 
 BROKE_OFF = "The backend's stream ended before its reply was complete. Its own log may say why."
 
+PATIENCE = 5.0
+"""Seconds that a backend which has given its finish reason has for the rest: the tokens' count, and ``[DONE]``.
+
+Some servers leave the connection open and say no more; the reply is whole then, and the client waits for its end.
+"""
+
 LINGER = 0.05
 """Seconds to wait, after a stream's last event, for the end of its body: then the connection can be used again."""
 
@@ -81,7 +87,7 @@ class Pump:
         rest: list[Event] = []
         failure: UpstreamError | None = None
         try:
-            async for data in self._reply:
+            while data := await self._next(PATIENCE if decoder.finished else None):
                 frames = sse.feed(data)
                 events, failure = _decode(decoder, frames)
                 batch = self._read(events)
@@ -112,6 +118,13 @@ class Pump:
             async with asyncio.timeout(LINGER):
                 await anext(self._reply, b"")
 
+    async def _next(self, within: float | None) -> bytes:
+        """The next bytes of the reply, none at its end or when ``within`` seconds have passed in silence."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                return await anext(self._reply, b"")
+        return b""
+
     def _read(self, events: Iterable[Event]) -> list[Event]:
         """The client's events for the backend's."""
         out: list[Event] = []
@@ -134,8 +147,10 @@ class Pump:
             match event:
                 case ToolCallEnd():
                     self._log.calls += 1
-                case Problem(kind):
+                case Problem(kind, message):
                     self._log.problems[kind] += 1
+                    if kind == "late_reasoning":
+                        logger.warning("request %s: %s", self._log.id, message)
                 case Usage(prompt, completion):
                     self._counted = True
                     self._log.prompt_tokens, self._log.completion_tokens = prompt, completion

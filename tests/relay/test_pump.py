@@ -182,3 +182,13 @@ async def test_closing_early_closes_the_reply() -> None:
 )
 def test_what_a_body_is_goes_by_what_it_says(content_type: str, asked: bool, expected: bool) -> None:
     assert is_event_stream(FakeReply(content_type=content_type).cast(), asked) is expected
+
+
+async def test_a_reply_is_whole_when_nothing_follows_its_finish_reason_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("proxy.relay.pump.PATIENCE", 0.01)
+    reply = FakeReply(chunk(CALL), chunk(finish="stop"), chunk(usage={"prompt_tokens": 5}), open_ended=True)
+    events, _ = await gather(reply)
+    assert [type(event) for event in events[-3:]] == [ToolCallEnd, Finish, Usage]
+    assert reply.closed
