@@ -67,8 +67,10 @@ class Tally:
 
 
 async def pass_whole(reply: UpstreamReply, log: RequestLog) -> bytes:
-    """The body of ``reply`` as it is. Raises ``UpstreamError`` when it breaks off."""
+    """The body of ``reply`` as it is. Raises ``UpstreamError`` when it is an error all the same, or breaks off."""
     body = await reply.read()
+    if b'"error"' in body:
+        _refuse_error(Frame("message", body.decode("utf-8", "replace")))
     Tally(log).whole(body)
     return body
 

@@ -106,3 +106,9 @@ async def test_a_whole_reply_that_cannot_be_counted_comes_back_too(body: bytes) 
     entry = log()
     assert await pass_whole(FakeReply(body).cast(), entry) == body
     assert entry.calls == 0
+
+
+async def test_an_error_in_the_place_of_a_whole_reply_is_raised_whatever_its_status_said() -> None:
+    with pytest.raises(UpstreamError, match="busy") as caught:
+        await pass_whole(FakeReply(b'{"error": {"message": "busy", "code": 503}}').cast(), log())
+    assert caught.value.status == 503
