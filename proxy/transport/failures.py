@@ -91,6 +91,14 @@ def timed_out(address: Address, what: str, seconds: float) -> UpstreamError:
     )
 
 
+def no_status(address: Address, status: int) -> UpstreamError:
+    """The error for an answer whose status is none that ends a request."""
+    return UpstreamError(
+        f"The backend at {address.shown} answered with the status {status}, which is none that HTTP knows there.",
+        code="backend_not_http",
+    )
+
+
 def redirected(address: Address, status: int, location: str) -> UpstreamError:
     """The error for an answer that points elsewhere."""
     try:

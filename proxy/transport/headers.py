@@ -8,6 +8,7 @@ hop-by-hop (RFC 9110, section 7.6.1), framing, or a decision that is the proxy's
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 Headers = Iterable[tuple[str, str]]
@@ -40,6 +41,8 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OWN = frozenset(
     {"alt-svc", "content-length", "date", "server", "set-cookie", "strict-transport-security", "x-request-id"}
 )
@@ -62,7 +65,7 @@ def returned(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name, value)
         for name, value in pairs
-        if name not in dropped and not name.startswith("access-control-") and _is_text(value)
+        if name not in dropped and not name.startswith("access-control-") and _TOKEN.fullmatch(name) and _is_text(value)
     ]
 
 
@@ -78,4 +81,5 @@ def client_key(headers: Headers) -> str | None:
 
 
 def _is_text(value: str) -> bool:
-    return "\r" not in value and "\n" not in value and "\0" not in value
+    """No control characters: servers refuse to send them, and the whole answer would be lost."""
+    return _CONTROL.search(value) is None

@@ -105,6 +105,9 @@ class Upstream:
         except (httpx2.TransportError, aiohttp.ClientError, OSError, ValueError) as exc:
             raise failures.failed_to_answer(exc, address, proxy, self._connect_timeout) from exc
         reply = UpstreamReply(response, address, patience)
+        if not 200 <= reply.status <= 599:  # no final status of HTTP: nothing that could be handed on
+            await reply.aclose()
+            raise failures.no_status(address, reply.status)
         location = reply.header("location")
         if reply.status in _REDIRECTS and location is not None:
             await reply.aclose()

@@ -87,7 +87,9 @@ def is_capability_error(text: str) -> bool:
 
 def upstream_error(status: int, headers: Iterable[tuple[str, str]], body: bytes, url: str) -> UpstreamError:
     """The error for a response that is not a reply. ``url`` is named where the backend's own words do not suffice."""
-    passed = tuple((name.lower(), value) for name, value in headers if name.lower() in PASSED_HEADERS)
+    passed = tuple(
+        (name.lower(), value) for name, value in headers if name.lower() in PASSED_HEADERS and value.isprintable()
+    )
     where = _without_password(url)
     text = body.decode("utf-8", "replace").strip()
     readable = _is_plain(text)

@@ -56,6 +56,12 @@ def test_the_backend_s_headers_come_back_without_those_of_the_connection_and_the
     ]
 
 
+def test_a_header_that_no_server_would_send_on_does_not_come_back() -> None:
+    assert returned([("x-a", "7\x0b"), ("x-b", "7\x7f"), ("x(c", "7"), ("", "7"), ("x-d", "7\t8 \xe9")]) == [
+        ("x-d", "7\t8 \xe9")
+    ]
+
+
 @pytest.mark.parametrize(
     ("headers", "key"),
     [

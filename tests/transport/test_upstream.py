@@ -128,6 +128,8 @@ async def test_nobody_listens(upstream: Upstream, host: str) -> None:
         (raw(b"<html>hello</html>\r\n\r\n"), "backend_not_http"),
         (raw(b"\x15\x03\x01\x00\x02\x02\x16"), "backend_not_http"),
         (raw(head(200, {"x-long": "x" * 70_000})), "backend_not_http"),
+        (raw(head(101, {"upgrade": "x", "connection": "upgrade"}), end="hang"), "backend_not_http"),
+        (raw(head(600, {}), end="hang"), "backend_not_http"),
     ],
 )
 async def test_no_answer_or_none_that_can_be_read(upstream: Upstream, step: Step, code: str) -> None:

@@ -212,6 +212,7 @@ def test_when_to_try_again_is_passed_on() -> None:
         ("x-should-retry", "true"),
     )
     assert error(503, b"", headers).headers[0] == ("retry-after", "3")
+    assert error(503, b"", (("Retry-After", "3\x0b"),)).headers == ()
 
 
 @pytest.mark.parametrize(
