@@ -205,7 +205,7 @@ def request_id(scope: Scope) -> str:
 
 
 def canonical(path: str) -> str:
-    """The path that a client means: a base URL may have been given with ``/v1`` twice or not at all, or with a slash."""
+    """The path that a client means: a base URL may have been given with ``/v1`` twice, or without, or with a slash."""
     path = _one_root(path.rstrip("/")) or "/"
     if path in ("/chat/completions", "/models") or path.startswith("/models/"):
         path = "/v1" + path
