@@ -25,6 +25,11 @@ class Exchange:
     wrote: str
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Nothing: a connection that broke is told by the proxy, and the terminal belongs to the demo."""
+
+
 class Recorder:
     """An HTTP server before the one at ``target``. It passes answers on only when they are whole."""
 
@@ -53,9 +58,9 @@ class Recorder:
             do_GET = do_POST  # noqa: N815 (the base class's way of naming)
 
             def log_message(self, *args: object) -> None:
-                """Nothing: the terminal belongs to the demo."""
+                """Nothing, too."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 

@@ -5,7 +5,7 @@ import pytest
 
 from proxy.demo.recorder import Exchange, Recorder
 from tests.support.backend import Backend, body, error, text
-from tests.support.proxy import get, post
+from tests.support.proxy import free_port, get, post
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
@@ -38,3 +38,9 @@ def test_errors_and_other_paths_pass_unrecorded() -> None:
         assert ask(recorder.url).json()["error"]["message"] == "too long"
         assert get(f"{recorder.url}/props").json() == {"a": 1}
     assert recorder.exchanges == []
+
+
+def test_a_connection_that_breaks_breaks_here_too_and_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with Recorder(f"http://127.0.0.1:{free_port()}") as recorder, pytest.raises(httpx2.RemoteProtocolError):
+        ask(recorder.url)
+    assert capfd.readouterr() == ("", "")
