@@ -66,8 +66,9 @@ def _threads(wanted: int | None) -> tuple[int, int]:
     """How many threads write tokens, and how many read prompts: `wanted`, else the cores (8 at most) less one, and all.
 
     The engine's threads wait for each other by spinning, at every step of every token. With as many as there are cores,
-    any other work on the machine (the proxy's own, say) holds up all of them: 7 tokens/s instead of 28, seen on two
-    cores of which one was busy. Prompts are read in large steps, so there all cores pay.
+    any other work on the machine (the proxy's own, say) may hold up all of them: 7 tokens/s instead of 28 in one
+    measurement on two cores, one kept busy. Reading prompts on both cores took half the time of one while the machine
+    was quiet, and no longer than one while it was busy.
     """
     if wanted is not None:
         return wanted, wanted
