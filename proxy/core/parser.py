@@ -205,7 +205,7 @@ class Parser(CallModes):
         if found:
             self._out.reason(text[at : found.start])
             self._mode = self._start
-            return (found.start if self._grammar.openers.at(text, found.start) else found.end), True
+            return (found.start if self._grammar.openers.at(found.mark, 0) else found.end), True
         hold = len(text) if final else self._think_closers.hold(text, at)
         self._out.reason(text[at:hold])
         return hold, False

@@ -14,7 +14,7 @@ class Visible:
         """What may go out now that ``text`` has come."""
         solid = text.rstrip()
         if not solid:
-            if self.started and text:
+            if text and (self.started or self._held):
                 self._held.append(text)
             return ""
         out = "".join(self._held) + solid

@@ -22,6 +22,12 @@ def test_a_terminator_is_text_only_when_text_follows() -> None:
     assert visible.take("") == ""
 
 
+def test_white_space_behind_a_terminator_waits_with_it() -> None:
+    visible = Visible()
+    visible.hold("<eos>")
+    assert [visible.take(piece) for piece in (" ", "b")] == ["", "<eos> b"]
+
+
 @given(st.lists(st.text(alphabet="a \n", max_size=6)))
 def test_pieces_give_the_trimmed_whole(pieces: list[str]) -> None:
     visible = Visible()

@@ -166,7 +166,7 @@ class JsonReader:
                 return at, Status.DONE
             self.reading.dropped = text[at : found.start].strip()
             return found.end, Status.DONE
-        if not final and limit == len(text):
+        if not final and self._ends.hold(text, at) <= limit:
             return at, Status.MORE
         return self._brackets(text, at, final=True)
 

@@ -43,6 +43,8 @@ def run(text: str, spec: JsonBody = JSON, closers: Marks = CLOSERS, step: int = 
         ('{"name": "f", "arguments": {}} as asked</c>', "", [F]),
         ('{"name": "f", "arguments": {}}\n\nSo.', "\n\nSo.", [F]),
         ('{"name": "f", "arguments": {}}}', "", [F]),
+        ('{"name": "f", "arguments": {}}' + "x" * 199 + "</c>", "", [F]),
+        ('{"name": "f", "arguments": {}}' + "x" * 201 + "</c>", "x" * 201 + "</c>", [F]),
     ],
 )
 def test_where_a_body_ends(text: str, rest: str, items: list[Item], step: int) -> None:
