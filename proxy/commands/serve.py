@@ -52,11 +52,7 @@ if TYPE_CHECKING:
 @click.option("--backend-key-env", metavar="VAR", help="The environment variable that holds the backend's API key.")
 @click.option("--forward-client-key", is_flag=True, help="Send the client's own API key on to the backend.")
 @click.option("--no-system-role", is_flag=True, help="The model's chat template knows no system message.")
-@click.option(
-    "--prompt-example/--no-prompt-example",
-    default=None,
-    help="Show the model a worked example of a call.  [default: for the own model of --local only]",
-)
+@click.option("--prompt-example", is_flag=True, help="Show the model a worked example of a call.")
 @click.option(
     "--prompt-style",
     type=click.Choice(STYLES),
@@ -93,7 +89,7 @@ def serve(
     backend_key_env: str | None,
     forward_client_key: bool,
     no_system_role: bool,
-    prompt_example: bool | None,
+    prompt_example: bool,
     prompt_style: str,
     prompt_template: Path | None,
     dialect: str,
@@ -110,7 +106,7 @@ def serve(
 
     key = key_from_environment(backend_key_env, os.environ)
     prompt = PromptOptions(
-        example=local and model_file is None if prompt_example is None else prompt_example,
+        example=prompt_example,
         style=cast(Style, prompt_style),
         template=None if prompt_template is None else _read_template(prompt_template),
     )

@@ -78,7 +78,7 @@ _FORMAT = "When you answer without calling a tool, the whole answer must be one 
 class PromptOptions:
     """How a model is told of its tools.
 
-    ``example`` adds a worked one (it helps very small models). ``template`` replaces the whole protocol block; the
+    ``example`` adds a worked one (it helps some small models; others copy its values). ``template`` replaces the whole protocol block; the
     other two then mean nothing.
     """
 

@@ -129,7 +129,7 @@ def test_options_become_the_configuration(configs: list[Config]) -> None:
 def test_the_readme_names_every_flag() -> None:
     readme = (FIXTURES.parent / "README.md").read_text("utf-8")
     flags = [flag for option in serve_command.params for flag in (*option.opts, *option.secondary_opts)]
-    assert "--no-prompt-example" in flags
+    assert "--prompt-example" in flags
     assert [flag for flag in flags if not re.search(rf"^\|.*`{flag}[` ]", readme, re.MULTILINE)] == []
 
 
@@ -228,19 +228,12 @@ def events(configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_embedded_model_lives_as_long_as_the_server(configs: list[Config], events: list[str]) -> None:
     assert serve("--local").exit_code == 0
     assert configs[0].backend.url == Model.url
-    assert configs[0].backend.prompt == PromptOptions(example=True)
+    assert configs[0].backend.prompt == PromptOptions()
     assert events == ["file None", "started", f"served {Model.url}", "stopped"]
 
 
-def test_the_worked_example_of_the_embedded_model_can_be_left_out(configs: list[Config], events: list[str]) -> None:
-    assert serve("--local", "--no-prompt-example").exit_code == 0
-    assert events
-    assert configs[0].backend.prompt == PromptOptions()
-
-
-def test_another_model_file_needs_no_worked_example(configs: list[Config], events: list[str], tmp_path: Path) -> None:
+def test_another_model_file_can_be_served(configs: list[Config], events: list[str], tmp_path: Path) -> None:
     file = tmp_path / "x.gguf"
     file.write_bytes(b"GGUF")
     assert serve("--model-file", str(file)).exit_code == 0
     assert events[0] == f"file {file}"
-    assert configs[0].backend.prompt == PromptOptions()
