@@ -70,6 +70,8 @@ def backend_url(text: str) -> tuple[str, str]:
     Raises ``ConfigError``; the message never repeats what may be a password.
     """
     text = text.strip()
+    if not text:
+        raise ConfigError("The backend URL is empty. Give one like http://127.0.0.1:8080/v1.")
     if _NOT_IN_A_URL.search(text):
         raise ConfigError("The backend URL holds a space or a control character. Remove it.")
     parts = _split(text)

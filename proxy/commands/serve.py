@@ -148,7 +148,8 @@ def _read_template(file: Path) -> ProtocolTemplate:
 
 
 def _announce(config: Config, url: str) -> None:
-    click.echo(f"Toolgraft listens on {url}/v1 in front of {config.backend.url}")
+    backend = config.backend.url.strip().partition("?")[0]  # the query may hold a key
+    click.echo(f"Toolgraft listens on {url}/v1 in front of {backend}")
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -52,7 +52,7 @@ def test_the_url_rules(text: str, api_root: str, chat_url: str, server_root: str
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no scheme"),
+        ("", "is empty"),
         ("localhost:8080", "http://localhost:8080"),
         ("//h/v1", "http://h/v1"),
         ("ftp://h/v1", "http:// or https://"),

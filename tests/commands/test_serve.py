@@ -56,6 +56,16 @@ def test_it_says_where_it_listens_though_the_backend_is_down() -> None:
         assert process.poll() is None
 
 
+def test_it_does_not_show_the_query_of_the_backend_s_url_which_may_hold_a_key() -> None:
+    backend = f"http://127.0.0.1:{free_port()}/v1/chat/completions"
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0", "--backend", f" {backend}?key=secret\n"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().endswith(f" in front of {backend}\n")
+        process.kill()
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_when_open_streams_have_ended(signum: signal.Signals) -> None:
     pieces = [chunk({"content": str(number)}) for number in range(20)]
