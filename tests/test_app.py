@@ -306,6 +306,14 @@ def test_errors_of_other_paths_pass_too_if_they_are_json(client: httpx2.Client, 
     assert "Bad Gateway" in error_of(answer)["message"]
 
 
+def test_the_backend_s_key_is_not_repeated_to_the_client_on_any_path(backend: Backend) -> None:
+    backend.routes["/v1/images"] = error(401, "Incorrect API key: sk-secret")
+    with proxy_before(backend, key="sk-secret") as url:
+        answer = post(f"{url}/v1/images", json={})
+    assert answer.status_code == 401
+    assert "Incorrect API key: [the key]" in error_of(answer)["message"]
+
+
 def test_a_request_is_one_line_in_the_log(
     client: httpx2.Client, backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:

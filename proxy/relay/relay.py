@@ -77,13 +77,14 @@ class Relay:
         """The answer to a request that is none of ours. ``path`` is below the API root and may have a query.
 
         A body that comes in pieces has ``length`` bytes, None if that is not known.
-        It comes back as it is, except that an error that is not JSON becomes an ``UpstreamError``.
+        It comes back as it is, except that an error that is not JSON, or is about the key and may repeat it, becomes an
+        ``UpstreamError``.
         """
         log.mode, log.backend = "bytes", self._backend.api_root
         url = self._backend.api_root + path
         fields = [*forwarded(headers), *self._credentials(headers)]
         reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
-        if reply.status >= 400 and "json" not in (reply.header("content-type") or ""):
+        if reply.status in (401, 403) or (reply.status >= 400 and "json" not in (reply.header("content-type") or "")):
             raise await self._error(reply, url)
         return ByteReply(reply.status, returned(reply.headers), await Begun.wait(_pieces(reply)))
 
