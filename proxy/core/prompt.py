@@ -78,8 +78,8 @@ _FORMAT = "When you answer without calling a tool, the whole answer must be one 
 class PromptOptions:
     """How a model is told of its tools.
 
-    ``example`` adds a worked one (it helps some small models; others copy its values). ``template`` replaces the whole protocol block; the
-    other two then mean nothing.
+    ``example`` adds a worked one (it helps some small models; others copy its values). ``template`` replaces the whole
+    protocol block; the other two then mean nothing.
     """
 
     example: bool = False
