@@ -44,7 +44,9 @@ def writing(what: str) -> Iterator[None]:
     """Turn what :func:`to_json` raises into a ``ClientError`` that names ``what``."""
     try:
         yield
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise ClientError(f"{what} cannot be written as JSON: nested too deeply") from None
+    except ValueError as error:
         raise ClientError(f"{what} cannot be written as JSON: {error}") from None
 
 

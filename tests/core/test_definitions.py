@@ -48,6 +48,6 @@ def test_what_is_no_json_is_the_clients_error() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    for value in (float("inf"), 10**5000, deep):
-        with pytest.raises(ClientError, match=r"^the thing cannot be written as JSON: "), writing("the thing"):
+    for value, why in ((float("inf"), ""), (10**5000, ""), (deep, "nested too deeply$")):
+        with pytest.raises(ClientError, match=f"^the thing cannot be written as JSON: {why}"), writing("the thing"):
             to_json(value)
