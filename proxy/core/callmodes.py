@@ -109,7 +109,7 @@ class CallModes(Machine):
         if region.form.kept:
             self._as_text(region.opener)
             return at + len(region.opener), True
-        self._as_text("".join(region.raw))
+        self._as_text(region.raw)
         return at, True
 
     @abstractmethod
@@ -160,11 +160,11 @@ class CallModes(Machine):
         calls = body.reading.calls
         if self._tentative is not None:
             if calls and len(calls) == len(body.reading.items) and self._may_wait(region, calls):
-                self._tentative.raw.extend(region.raw)
+                self._tentative.raw.append(region.raw)
                 self._tentative.calls.extend(calls)
                 self._mode = self._tentatively
             else:
-                self._as_text("".join(region.raw))
+                self._as_text(region.raw)
             return
         self._mode = self._text
         if not calls or not self._believable(region, calls):
@@ -187,7 +187,7 @@ class CallModes(Machine):
         self._code.line_start = False
 
     def _unreadable(self, region: Region, message: str) -> None:
-        raw = "".join(region.raw)
+        raw = region.raw
         self._out.problem("unreadable", message, raw)
         if region.stream is not None:
             self._fail("A tool call whose arguments had begun to flow could not be read to its end.")
@@ -239,7 +239,7 @@ class CallModes(Machine):
 
     def _reread(self, region: Region, rest: str, shown: int) -> Step:
         """The first ``shown`` characters of ``region`` are text; what follows is read again."""
-        raw = "".join(region.raw)
+        raw = region.raw
         self._region = self._body = None
         if region.stream is not None:
             self._fail("A tool call whose arguments had begun to flow was never completed.")
@@ -253,7 +253,7 @@ class CallModes(Machine):
 
     def _incomplete(self, region: Region, body: Body) -> Step:
         """The reply has ended inside a call."""
-        raw = "".join(region.raw)
+        raw = region.raw
         if self._cut:
             self._region = self._body = None
             self._mode = self._text
@@ -270,7 +270,8 @@ class CallModes(Machine):
                 break
             again = read_again(region.form, raw[start : found.end], self._grammar.openers)
             if again is not None:
-                ended = Region(region.opener, region.form, [raw[: found.end]], stream=region.stream)
+                ended = Region(region.opener, region.form, stream=region.stream)
+                ended.use(raw[: found.end])
                 self._complete(ended, again)
                 self._pending = raw[found.end :]
                 return 0, True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from io import StringIO
 
 from proxy.core.arguments.jsontext import loads
 from proxy.core.arguments.schema import ToolSchema
@@ -33,7 +34,7 @@ class ArgumentStream:
     def __init__(self, schema: ToolSchema | None) -> None:
         self._schema = schema
         self._mode = _Mode.OPEN
-        self._sent: list[str] = []
+        self._sent = StringIO()
         self._head: list[str] = []  # what stands in front of the value: white space, comma, key, colon
         self._key: list[str] = []
         self._value: list[str] = []
@@ -45,7 +46,7 @@ class ArgumentStream:
     @property
     def sent(self) -> str:
         """All that has gone out."""
-        return "".join(self._sent)
+        return self._sent.getvalue()
 
     def feed(self, text: str) -> str:
         """What may go out now that ``text`` has come."""
@@ -67,7 +68,7 @@ class ArgumentStream:
                     at = self._take_value(text, at, out)
         piece = "".join(out)
         if piece:
-            self._sent.append(piece)
+            self._sent.write(piece)
         return piece
 
     def _take_key(self, text: str, at: int, out: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Literal
 
 from proxy.core.bodies import reader_for
@@ -17,20 +18,25 @@ Rule = Literal["fence", "inline", "whole"]
 
 @dataclass(slots=True)
 class Region:
-    """A call being read. ``raw`` is all of its text so far, the opener included."""
+    """A call being read. :attr:`raw` is all of its text so far, the opener included."""
 
     opener: str
     form: Form
-    raw: list[str] = field(default_factory=list)
     size: int = 0
     bare: bool = False
     stream: ArgumentStream | None = None
     look_again: int = 0  # the size at which to see whether arguments can flow
+    _text: StringIO = field(default_factory=StringIO)
 
     def use(self, text: str) -> None:
         """``text`` belongs to the call."""
-        self.raw.append(text)
+        self._text.write(text)
         self.size += len(text)
+
+    @property
+    def raw(self) -> str:
+        """All of its text so far."""
+        return self._text.getvalue()
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ every closer since then may be the end, and the first one for which a repair has
 from __future__ import annotations
 
 import re
+from io import StringIO
 
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
@@ -35,7 +36,7 @@ class JsonReader:
         self._closers = closers
         self._openers = openers
         self._ends = marks_of(closers.marks | openers.marks)
-        self._pieces: list[str] = []
+        self._text = StringIO()
         self._length = 0
         self._name: str | None = None
         self._automaton: JsonAutomaton | None = None
@@ -86,14 +87,14 @@ class JsonReader:
         """
         if self.broken or self._values or self._automaton is None:
             return None
-        value = "".join(self._pieces)[self._value_start :]
+        value = self._text.getvalue()[self._value_start :]
         if self._name is not None:
             return self._name, value
         begun = open_arguments(value)
         return (begun[0], value[begun[1] :]) if begun else None
 
     def _use(self, text: str, at: int, end: int) -> int:
-        self._pieces.append(text[at:end])
+        self._text.write(text[at:end])
         self._length += end - at
         return end
 
@@ -171,7 +172,7 @@ class JsonReader:
         return self._brackets(text, at, final=True)
 
     def _finish(self) -> None:
-        body = "".join(self._pieces)
+        body = self._text.getvalue()
         for start, end in self._values:
             self.reading.items.extend(self._read(body[start:end], ()))
 
@@ -206,7 +207,7 @@ class JsonReader:
         if self._attempts >= _MOST_ATTEMPTS:
             return False
         self._attempts += 1
-        body = "".join(self._pieces)
+        body = self._text.getvalue()
         if self._name is not None:
             start = self._values[0][0] if self._values else self._value_start
             body = body[start:]

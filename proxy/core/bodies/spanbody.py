@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from io import StringIO
 
 from proxy.core.bodies.base import RawCall, Reading, Status
 from proxy.core.scanner import Marks, marks_of
@@ -32,7 +33,7 @@ class SpanReader(ABC):
         self._openers = openers
         self._marks = marks_of(self._closers.marks | openers.marks)
         self._finals = finals
-        self._pieces: list[str] = []
+        self._text = StringIO()
         self._tail = ""
         self._length = 0
         self._pairing = frozenset(mark.replace("</", "<", 1) for mark in self._closers.marks)
@@ -70,7 +71,7 @@ class SpanReader(ABC):
 
     def _use(self, piece: str) -> None:
         if piece:
-            self._pieces.append(piece)
+            self._text.write(piece)
             self._tail = (self._tail + piece[-_TAIL:])[-_TAIL:]
             self._length += len(piece)
 
@@ -89,6 +90,6 @@ class SpanReader(ABC):
         if not may_be or self._attempts >= _MOST_ATTEMPTS:
             return False
         self._attempts += 1
-        calls = self._read("".join(self._pieces) + mark, closed=closed, forgiving=forgiving)
+        calls = self._read(self._text.getvalue() + mark, closed=closed, forgiving=forgiving)
         self.reading.items.extend(calls or ())
         return bool(calls)
