@@ -10,7 +10,7 @@ from proxy.core.calls import ToolSet
 _OPENING = re.compile(r"""[{\[]\s*(?:\{\s*)?(?P<quote>["'])?""")
 _KEY = re.compile(r"\w*")
 _VALUE = re.compile(r"""["']\s*:\s*(?P<quote>["']?)(?P<name>[^"']{0,200})(?P<end>["']?)""")
-_PYTHON = re.compile(r"\[\s*(?P<name>[A-Za-z_][\w.-]{0,200})\s*")
+_PYTHON = re.compile(r"\[\s*(?P<name>[^\W\d][\w.-]{0,200})\s*")
 _NAME_KEYS = frozenset({"name", "tool_name", "function_name", "tool"})
 
 

@@ -44,7 +44,7 @@ def pairs(prefix: str = "", between: str = "") -> TagsBody:
     space = r"(?:\s|\\n)*"
     return TagsBody(
         lead="",
-        call=re.compile(r"(?P<name>[A-Za-z_][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n|\\n)"),
+        call=re.compile(r"(?P<name>[^\W\d][\w.:/-]*)(?:<tool_sep>)?(?=\s*(?:<|$)|\n|\\n)"),
         call_end=None,
         parameter=re.compile(rf"<{tag}arg_key>(?P<key>[^<]+)</{tag}arg_key>{between}{space}(?:<{tag}arg_value>|(?!<))"),
         parameter_end=f"</{prefix}arg_value>",
@@ -92,9 +92,10 @@ FUNCTION_TAGS = TagsBody(
 
 ELEMENTS = TagsBody(
     lead="<",
-    call=re.compile(r"<(?P<name>[A-Za-z_][\w.-]*)>"),
+    until=">",
+    call=re.compile(r"<(?!tool[-_]?call>)(?P<name>[^\W\d][\w.-]*)>"),
     call_end="</{name}>",
-    parameter=re.compile(r"<(?P<key>[A-Za-z_][\w.-]*)>"),
+    parameter=re.compile(r"<(?P<key>[^\W\d][\w.-]*)>"),
     parameter_end="</{key}>",
     loose=True,
 )

@@ -9,8 +9,8 @@ _LONGEST = 300
 
 def stands(heading: Heading, text: str, *, final: bool) -> bool | None:
     """Whether ``text`` begins with ``heading``; None when more of it is needed to tell."""
-    if not final and heading.until not in text and len(text) < _LONGEST:
-        return None
+    if heading.until not in text[:_LONGEST]:
+        return None if not final and len(text) < _LONGEST else False
     return heading.pattern.match(text) is not None
 
 

@@ -49,8 +49,8 @@ class JsonReader:
     def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
         if spec.header is not None:
-            if not final and spec.until not in text and len(text) < _LONGEST_HEADER:
-                return None
+            if spec.until not in text[:_LONGEST_HEADER]:
+                return None if not final and len(text) < _LONGEST_HEADER else False
             found = spec.header.match(text)
             if found is None:
                 return False

@@ -11,11 +11,11 @@ from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import PythonBody
 from proxy.core.scanner import Marks
 
-_NAME = r"[A-Za-z_][\w.-]*"
+_NAME = r"[^\W\d][\w.-]*"
 _BEGINS = re.compile(rf"\[?\s*{_NAME}\s*\(")
 _SO_FAR = re.compile(rf"\[?\s*(?:{_NAME}\s*)?")
 _CALL = re.compile(rf"(?P<name>{_NAME})\s*(?=\()")
-_KEYWORD = re.compile(r"(?P<key>[A-Za-z_]\w*)\s*=(?!=)")
+_KEYWORD = re.compile(r"(?P<key>[^\W\d]\w*)\s*=(?!=)")
 _BETWEEN = re.compile(r"[\s,;]*")
 
 

@@ -11,7 +11,7 @@ from proxy.core.forms import SketchBody
 from proxy.core.scanner import Marks
 
 _LEAD = "call:"
-_CALL = re.compile(r"\s*call:\s*(?P<name>[^\s{}]+)\s*(?={)")
+_CALL = re.compile(r"call:\s*(?P<name>[^\s{}]+)\s*(?={)")
 
 
 class SketchReader(SpanReader):
@@ -29,12 +29,17 @@ class SketchReader(SpanReader):
         return None if not final and _LEAD.startswith(text) else False
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
-        found = _CALL.match(text)
-        if found is None:
-            return None
         literals = Relaxed(text, self._quotes, bare=True, forgiving=forgiving)
-        try:
-            arguments, at = literals.value(found.end())
-        except ValueError:
-            return None
-        return [RawCall(found["name"], arguments)] if literals.space(at) == len(text) else None
+        calls: list[RawCall] = []
+        at = literals.space(0)
+        while at < len(text):
+            found = _CALL.match(text, at)
+            if found is None:
+                return None
+            try:
+                arguments, at = literals.value(found.end())
+            except ValueError:
+                return None
+            calls.append(RawCall(found["name"], arguments))
+            at = literals.space(at)
+        return calls

@@ -55,8 +55,8 @@ class TagsReader(SpanReader):
 
 
 def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
-    if not final and spec.until not in text and len(text) < _LONGEST_TAG:
-        return None
+    if spec.until not in text[:_LONGEST_TAG]:
+        return None if not final and len(text) < _LONGEST_TAG else False
     return spec.call.match(text) is not None
 
 

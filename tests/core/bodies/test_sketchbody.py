@@ -30,6 +30,10 @@ def test_calls(text: str, call: RawCall) -> None:
     assert run(text + "</c> rest") == (Status.DONE, " rest", [call])
 
 
+def test_several_calls() -> None:
+    assert run("call:f{x:1}\ncall:g{}</c>")[2] == [RawCall("f", '{"x": 1}'), RawCall("g", "{}")]
+
+
 @pytest.mark.parametrize("text", ["call:f no brace", "call:f{x:<q>a}", "call:f{x:1", "call:{}", "call:f{} words"])
 def test_what_is_no_call_is_refused(text: str) -> None:
     assert run(text + "</c>")[0] is Status.MORE

@@ -144,6 +144,12 @@ def test_elements() -> None:
     assert values(text, ELEMENTS) == {"path": "a.html", "content": "<p>b</p>"}
 
 
+def test_elements_are_told_by_their_first_tag() -> None:
+    assert TagsReader.fits(ELEMENTS, "<tool_call", final=False) is None
+    assert TagsReader.fits(ELEMENTS, "<tool_call>{", final=False) is False
+    assert TagsReader.fits(ELEMENTS, "<読む>", final=False) is True
+
+
 def test_what_the_model_says_of_a_value() -> None:
     text = (
         '<invoke name="f"><parameter name="a" string="true">1</parameter><parameter name="b" string="false">2'
