@@ -35,7 +35,7 @@ from proxy.core.notations import (
 
 THINK = Reasoning("<think>", "</think>")
 
-_HERMES_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
+_CALL_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
 
 
 def _messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -> tuple[Form, ...]:
@@ -48,27 +48,30 @@ def _messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) 
 DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="hermes",
-        source="Nous Hermes 2 Pro and Qwen 2.5/3 chat templates; Toolgraft's own protocol. Within the same tag come "
-        "the bodies of the Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE templates "
-        "(<function=…>) and of the GLM 4.5 to 5, Ling 3, Spark 2.5 and Poolside templates (<arg_key>).",
-        forms=tuple(
-            Form(opener, (JSON, FUNCTION_TAGS, PAIRS, ELEMENTS), _HERMES_CLOSERS)
-            for opener in ("<tool_call>", "<toolcall>", "<tool-call>")
-        ),
+        source="Nous Hermes 2 Pro, Qwen 2.5 and Qwen 3 chat templates; Toolgraft's own protocol",
+        forms=tuple(Form(opener, (JSON,), _CALL_CLOSERS) for opener in ("<tool_call>", "<toolcall>", "<tool-call>")),
         reasoning=(THINK, Reasoning("<thinking>", "</thinking>"), Reasoning("<thought>", "</thought>")),
-        terminators=("<|im_end|>", "<|endoftext|>", "</s>", "<eos>", "<|user|>", "<|observation|>"),
+        terminators=("<|im_end|>", "<|endoftext|>", "</s>", "<eos>"),
     ),
     Dialect(
-        name="function-tag",
-        source="Llama 3.1 prompt format (user-defined custom tool calling, JSON arguments); Qwen3-Coder model card "
-        "discussions: the outer tag is at times missing.",
-        forms=(Form("<function=", (FUNCTION_TAGS,), kept=True),),
-        wrappers=("</tool_call>",),
+        name="qwen3-coder",
+        source="Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE chat templates; Qwen3-Coder's "
+        "model card discussions: the outer tag is at times missing",
+        forms=(
+            Form("<tool_call>", (FUNCTION_TAGS,), _CALL_CLOSERS),
+            Form("<function=", (FUNCTION_TAGS,), kept=True),
+        ),
+    ),
+    Dialect(
+        name="glm",
+        source="GLM 4.5 to 5, Ling 3, Spark 2.5 and Poolside chat templates; GLM at times makes tags of the names",
+        forms=(Form("<tool_call>", (PAIRS, ELEMENTS), _CALL_CLOSERS),),
+        terminators=("<|user|>", "<|observation|>"),
     ),
     Dialect(
         name="llama3",
         source="Llama 3.1 and 3.2 prompt formats; the JSON comes without a token as well",
-        forms=(Form("<|python_tag|>", (JSON, PYTHON)),),
+        forms=(Form("<|python_tag|>", (JSON, PYTHON)), Form("<function=", (FUNCTION_TAGS,), kept=True)),
         bare=True,
         terminators=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
     ),
@@ -349,9 +352,12 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
 )
 
-OWN = frozenset({"hermes", "function-tag"})
-"""The rows of our own protocol: their calls are read whatever they name. A call in the way of another family must be
-complete, valid and of a declared tool, unless that family's row was asked for by name."""
+OWN = frozenset({"hermes", "qwen3-coder", "glm"})
+"""The rows that share the tag of our own protocol: their calls are read whatever they name.
+
+A call in the way of another family must be complete, valid and of a declared tool, unless that family's row was asked
+for by name.
+"""
 
 RESULT_MARKS = ("<tool_result", "<tool_response")
 """How a tool result begins in our protocol and in the Hermes templates."""

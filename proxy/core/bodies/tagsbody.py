@@ -111,13 +111,13 @@ class _Markup:
         """Arguments as one JSON object instead of elements."""
         try:
             behind = members(self._text, at)[1]
-            return RawCall(name, self._text[at:behind]), self._space(behind)
+            return RawCall(name, self._text[at:behind], loose=self._spec.loose), self._space(behind)
         except ValueError:
             stop = len(self._text) if end is None else self._text.find(end, at)
             mended = repair(self._text[at:stop]) if stop >= 0 else None
             if mended is None or len(mended.texts) != 1 or not mended.texts[0].startswith("{"):
                 raise
-            return RawCall(name, mended.texts[0], mended.repairs), stop
+            return RawCall(name, mended.texts[0], mended.repairs, loose=self._spec.loose), stop
 
     def _values(self, at: int, call_end: str | None) -> tuple[list[Value], int]:
         values: dict[str, Value] = {}

@@ -135,6 +135,7 @@ def test_pairs() -> None:
     text = "f\n<arg_key>a</arg_key>\n<arg_value>1 </arg_value> x</arg_value>\n<arg_key>b</arg_key>\n2</arg_value>\n"
     assert values(text, PAIRS) == {"a": "1 </arg_value> x", "b": "2"}
     assert run("f</tool_call>", PAIRS)[2] == [RawCall("f", (), loose=True)]
+    assert run('f\n{"a": 1}</tool_call>', PAIRS)[2] == [RawCall("f", '{"a": 1}', loose=True)]
     assert run("f", PAIRS)[0] is Status.MORE
     assert run("f\nwords</tool_call>", PAIRS)[0] is Status.MORE
 
