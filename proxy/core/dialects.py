@@ -55,8 +55,8 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="qwen3-coder",
-        source="Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE chat templates; Qwen3-Coder's "
-        "model card discussions: the outer tag is at times missing",
+        source="Qwen3-Coder, Qwen 3.5, Nemotron 3, Step 3.5, MiMo, Granite 4 and K-EXAONE chat templates; Qwen3-Coder's"
+        " model card discussions: the outer tag is at times missing",
         forms=(
             Form("<tool_call>", (FUNCTION_TAGS,), _CALL_CLOSERS),
             Form("<function=", (FUNCTION_TAGS,), kept=True),
