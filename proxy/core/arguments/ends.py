@@ -47,9 +47,10 @@ _ITEM_INSIDE = {quote: re.compile(rf",[ \t\n\r]*+{quote}|{quote}[ \t\n\r]*+,") f
 _SIDE_BY_SIDE = {
     quote: re.compile(rf"{quote}[ \t\n\r]++{quote}|{quote}{quote}[^{quote}\\]*+{quote}[ \t\n\r]*+:") for quote in "\"'"
 }
-# ``"a" + "b"`` and ``"a""b"``, expressions of JavaScript and Python:
+# ``"a" + "b"`` and ``"a""b"``, expressions of JavaScript and Python, and ``"a", "b"``, where ``"b"`` has no value:
 _CONCATENATED = {
-    quote: re.compile(rf"{quote}[^{quote}]*+{quote}(?:\s*+(?:\+\s*+)?{quote}[^{quote}]*+{quote})++") for quote in "\"'"
+    quote: re.compile(rf"{quote}[^{quote}]*+{quote}(?:\s*+(?:[+,]\s*+)?{quote}[^{quote}]*+{quote})++")
+    for quote in "\"'"
 }
 
 

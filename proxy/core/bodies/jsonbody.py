@@ -22,7 +22,10 @@ _FENCE_CLOSE = re.compile(r"\s*```")
 _BETWEEN = re.compile(r"[\s,;]*")
 _BRACKETS = re.compile(r"[\s\]}`]*")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_QUOTES = ('"', "'")
+_BLANKS = re.compile(r"[ \t]*")
 _LONGEST_HEADER = 300
+_LONGEST_GAP = 16  # characters between a quote and a closer beside it
 _LONGEST_REMARK = 200  # characters of talk between the JSON and its closer; more than that is an answer
 _MOST_ATTEMPTS = 16  # repairs tried in one body, so that a hostile text costs a bounded number of looks
 
@@ -192,9 +195,13 @@ class JsonReader:
     def _search(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
         """In text that is no JSON: the first closer, next opener or end at which a repair has one reading."""
         while found := self._ends.find(text, at, final=final):
-            self._use(text, at, found.start)
+            at = self._use(text, at, found.start)
             closed = found.mark in self._closers.marks
-            if self._repair(closed=closed):
+            behind = _BLANKS.match(text, found.end).end()  # type: ignore[union-attr]  # it always matches
+            if closed and not final and behind == len(text) and self._quote_before():
+                return at, Status.MORE
+            quoted = text[behind : behind + 1] in _QUOTES and self._quote_before()
+            if self._repair(closed=closed, quoted=quoted):
                 return (found.end if closed else found.start), Status.DONE
             at = self._use(text, found.start, found.end)
         if final:
@@ -202,8 +209,15 @@ class JsonReader:
             return at, Status.DONE if self._repair(closed=False) else Status.MORE
         return self._use(text, at, self._ends.hold(text, at)), Status.MORE
 
-    def _repair(self, *, closed: bool) -> bool:
-        """Whether the body so far has one reading. Without a closer nothing may be added to make it complete."""
+    def _quote_before(self) -> bool:
+        """Whether the body so far ends with a quote."""
+        self._text.seek(max(0, self._length - _LONGEST_GAP))
+        return self._text.read().rstrip(" \t").endswith(_QUOTES)
+
+    def _repair(self, *, closed: bool, quoted: bool = False) -> bool:
+        """Whether the body so far has one reading. Without a closer nothing may be added to make it complete, nor with
+        one that stands in quotes itself (``quoted``): it may be the inside of a string that goes on.
+        """
         if self._attempts >= _MOST_ATTEMPTS:
             return False
         self._attempts += 1
@@ -212,7 +226,7 @@ class JsonReader:
             start = self._values[0][0] if self._values else self._value_start
             body = body[start:]
         mended = repair(unfence(body))
-        if mended is None or (mended.completed and not closed):
+        if mended is None or (mended.completed and (quoted or not closed)):
             return False
         items = [item for text in mended.texts for item in self._read(text, mended.repairs)]
         if not any(isinstance(item, RawCall) for item in items):

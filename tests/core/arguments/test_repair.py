@@ -70,7 +70,7 @@ def test_one_reading(text: str, value: object, repairs: int) -> None:
         '{"a": "say "hi}', '{"a": "hi""}', '{"a": "x, "b": "y"}', r'{"a": "C:\docs", "b": "C:\new"}',
         r'{"a": "\d\n"}', r'{"a": {\"q\": \"say \\\"hi\\\"\"}}', r'{\"a\": \"b}', '{"a": "b", // c",\n "d": 1}',
         '{"a": 1 // }', '{"a": 1 /* }', "1 2", '"a" "b"', '{"a": 1} 2', "[" * 20_000, '{"a":' * 20_000, "\\", "'",
-        '"', "//", "/*", "``````", "{'a': '\\x41'}",
+        '{"a": "x", "y"}', '"', "//", "/*", "``````", "{'a': '\\x41'}",
     ],
 )  # fmt: skip
 def test_no_reading_or_more_than_one(text: str) -> None:
