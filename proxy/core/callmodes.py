@@ -233,7 +233,7 @@ class CallModes(Machine):
         self._mode = self._text
         if held is not None:
             self._show("".join(held.raw))
-            if held.rule == "fence" and held.closed:
+            if held.closed or (held.rule == "whole" and self._code.closes_fence("".join(held.raw[1:]) + raw)):
                 self._code.fence = ""
         self._show(raw)
 

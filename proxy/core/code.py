@@ -42,6 +42,10 @@ class Code:
             return None if not final and len(text) - at < _LONGEST_FENCE_LINE else 0
         return line + 1 if "`" not in text[end:line] else 0
 
+    def closes_fence(self, text: str) -> bool:
+        """Whether a line of ``text``, which was read as something else than text, closes the open fence."""
+        return bool(self.fence) and re.search(rf"^[ \t]*{self.fence}", text, re.MULTILINE) is not None
+
     def run(self, ticks: str) -> None:
         """A run of backticks or tildes that opens no fence."""
         if self.fence:

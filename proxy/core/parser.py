@@ -176,9 +176,14 @@ class Parser(CallModes):
         """In front of the answer: some openers count only here."""
         if self._out.empty:
             at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-            heads = self._grammar.heads
-            if at == len(text) or (not final and heads.may_start(text, at)):
+            heads, thinking = self._grammar.heads, self._grammar.think_openers
+            if at == len(text) or (not final and (heads.may_start(text, at) or thinking.may_start(text, at))):
                 return at, False
+            opener = thinking.at(text, at)
+            if opener:  # once more, with nothing said in between
+                self._out.reason("\n\n")
+                self._open_reasoning(opener)
+                return at + len(opener), True
             mark = heads.at(text, at)
             if mark:
                 return self._open(mark, at)

@@ -52,3 +52,11 @@ def test_no_fence_opens_in_the_middle_of_a_line() -> None:
     assert code.opens_fence("```py\n", 0, 3, final=True) == 0
     code.advance("\n  ")
     assert code.opens_fence("```py\n", 0, 3, final=True) == 6
+
+
+def test_a_fence_may_end_in_text_that_was_read_as_a_call() -> None:
+    code = Code()
+    assert not code.closes_fence("```\n")
+    code.fence = "```"
+    assert code.closes_fence("{}\n ```")
+    assert not code.closes_fence("{} ```")

@@ -85,6 +85,20 @@ ROWS = (
         (OSLO_CALL,),
         "I asked.\n\nWait for it.",
     ),
+    Row(
+        "closer in quotes that are not escaped",
+        '<tool_call>{"name": "run", "arguments": {"command": "grep "</tool_call>" x"}}</tool_call> Done.',
+        (("run", {"command": 'grep "</tool_call>" x'}),),
+        "Done.",
+        problems=frozenset({"repaired"}),
+    ),
+    Row(
+        "closer behind a string whose brackets are missing",
+        '<tool_call>{"name": "run", "arguments": {"command": "ls"</tool_call> Done.',
+        (("run", {"command": "ls"}),),
+        "Done.",
+        problems=frozenset({"repaired"}),
+    ),
     Row("stray closer", f"{NOON}</tool_call> Done.", (NOON_CALL,), "Done.", problems=frozenset({"dropped_markup"})),
     Row(
         "closer without an opener",
@@ -191,6 +205,12 @@ ROWS = (
     # reasoning
     Row("reasoning", "<think>Easy.</think>\n\nNoon.", content="Noon.", reasoning="Easy."),
     Row("reasoning, then a call", f"<think>Ask.</think>{NOON}", (NOON_CALL,), reasoning="Ask."),
+    Row(
+        "reasoning twice before the answer",
+        f"<think>Ask.</think>\n<think>Or {OSLO}?</think>\nHi.",
+        content="Hi.",
+        reasoning=f"Ask.\n\nOr {OSLO}?",
+    ),
     Row("unclosed reasoning", "<think>Hm, let me", reasoning="Hm, let me"),
     Row(
         "a draft in the reasoning is no call",
@@ -233,6 +253,18 @@ ROWS = (
         content=f"```\n{OSLO.replace('city', 'town')}\n```",
     ),
     Row("bare JSON", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', (OSLO_CALL,)),
+    Row(
+        "fenced JSON, then a call on the fence's line",
+        '```json\n{"name": "get_time"}\n```' + OSLO + "\nDone.",
+        (OSLO_CALL,),
+        '```json\n{"name": "get_time"}\n```\nDone.',
+    ),
+    Row(
+        "fenced JSON, then words and a call",
+        '```json\n{"name": "get_time"}\n```\nNow:\n' + OSLO + "\nDone.",
+        (OSLO_CALL,),
+        '```json\n{"name": "get_time"}\n```\nNow:\n\nDone.',
+    ),
     Row("fenced JSON", '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```', (OSLO_CALL,)),
     Row("bare JSON of no tool", '{"name": "me", "arguments": {}}', content='{"name": "me", "arguments": {}}'),
     Row("bare JSON that is an answer", '{"city": "Oslo"}', content='{"city": "Oslo"}'),
