@@ -260,6 +260,11 @@ ROWS = (
         '```json\n{"name": "get_time"}\n```\nDone.',
     ),
     Row(
+        "fenced JSON, then a fence with a call that does not end the reply",
+        '```json\n{"name": "get_time"}\n```\n```\n' + OSLO + "\n```\nDone.",
+        content='```json\n{"name": "get_time"}\n```\n```\n' + OSLO + "\n```\nDone.",
+    ),
+    Row(
         "fenced JSON, then words and a call",
         '```json\n{"name": "get_time"}\n```\nNow:\n' + OSLO + "\nDone.",
         (OSLO_CALL,),

@@ -130,7 +130,7 @@ class JsonReader:
     def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
         """Behind a complete value: the closer, the next value, the next opener, or talk."""
         here = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-        fence = _FENCE_CLOSE.match(text, here)
+        fence = None if self._closers.at(text, here) else _FENCE_CLOSE.match(text, here)
         if fence:
             here = _SPACE.match(text, fence.end()).end()  # type: ignore[union-attr]
         if here == len(text) and not final:
