@@ -121,14 +121,15 @@ class CallModes(Machine):
         assert region is not None  # noqa: S101 (a body was chosen)
         assert body is not None  # noqa: S101
         end, status = body.take(text, at, final=final)
-        region.use(text[at:end])
+        piece = text[at:end]
+        region.use(piece)
         if status is Status.DONE:
             self._complete(region, body)
             return end, True
         if status is Status.NOT:
             return self._reread(region, text[end:], len(region.opener))
         if not final:
-            self._flow(region, body, text[at:end])
+            self._flow(region, body, piece)
             return end, False
         return self._incomplete(region, body)
 

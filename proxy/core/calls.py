@@ -11,10 +11,9 @@ from proxy.core.arguments.jsontext import dumps
 from proxy.core.arguments.names import match_name
 from proxy.core.arguments.schema import ToolSchema
 from proxy.core.bodies.base import RawCall
-from proxy.core.events import Problem
+from proxy.core.events import Problem, shorten
 from proxy.core.model import Json, Tool
 
-_SHOWN = 200
 _LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept, a bound on memory
 
 
@@ -102,5 +101,4 @@ def _about(index: int, problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _shown(raw: RawCall) -> str:
-    text = raw.arguments if isinstance(raw.arguments, str) else raw.name
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shorten(raw.arguments if isinstance(raw.arguments, str) else raw.name)

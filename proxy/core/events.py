@@ -17,6 +17,8 @@ from proxy.core.model import Json, nothing
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
 """``error``: the reply could not be completed honestly; ``Finish.message`` says why."""
 
+_LONGEST_DETAIL = 200
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
@@ -76,7 +78,7 @@ class Usage:
 class Problem:
     """A finding that is not fatal: something was repaired, converted, refused or cut.
 
-    ``kind`` is one of a closed list (see ``PROBLEM_KINDS``), ``message`` a sentence for a person, ``call`` the index of
+    ``kind`` is one of a closed list (:data:`ProblemKind`), ``message`` a sentence for a person, ``call`` the index of
     the call it is about (None: about text), ``detail`` the piece of model output it is about, shortened.
     """
 
@@ -84,6 +86,11 @@ class Problem:
     message: str
     call: int | None = None
     detail: str = ""
+
+
+def shorten(text: str) -> str:
+    """``text`` in a length fit for the detail of a :class:`Problem`."""
+    return text if len(text) <= _LONGEST_DETAIL else text[:_LONGEST_DETAIL] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +138,3 @@ ProblemKind = Literal[
     "missing_call",  # a call was required and none came
     "schema",  # the tool's schema cannot be compiled: served without validation
 ]
-PROBLEM_KINDS: tuple[str, ...] = ProblemKind.__args__  # type: ignore[attr-defined]

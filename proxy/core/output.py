@@ -14,15 +14,9 @@ from proxy.core.events import (
     ToolArgumentsDelta,
     ToolCallEnd,
     ToolCallStart,
+    shorten,
 )
 from proxy.core.visible import Visible
-
-_SHOWN = 200
-
-
-def shorten(text: str) -> str:
-    """``text`` in a length fit for a log line."""
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 class Output:

@@ -47,16 +47,6 @@ class JsonAutomaton:
         self._escape = 0  # 1: after a backslash; 2-5: hex digits still wanted after \u, plus one
         self._literal = ""
 
-    @property
-    def depth(self) -> int:
-        """How many objects and lists are open."""
-        return len(self._stack)
-
-    @property
-    def in_string(self) -> bool:
-        """Whether the next character is inside a string."""
-        return self._string
-
     def take(self, text: str, at: int) -> int:
         """Read ``text`` from ``at``; the index past the value's end, of the first wrong character, or ``len(text)``."""
         size = len(text)
