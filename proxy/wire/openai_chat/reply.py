@@ -15,8 +15,7 @@ from proxy.core.errors import UpstreamError
 from proxy.core.events import FinishReason, Usage
 from proxy.core.model import Json, ToolCall
 from proxy.wire import jsonio
-
-BROKEN_OFF = "The backend's reply broke off before it was complete."
+from proxy.wire.failures import BROKEN_OFF
 
 
 def encode_reply(

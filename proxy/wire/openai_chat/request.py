@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, Role, TextPart, ToolCall, ToolResult
 from proxy.wire import jsonio
+from proxy.wire.bodies import load_body, text, typed
 from proxy.wire.chat_content import read_content, read_reasoning
 from proxy.wire.openai_chat.tools import read_offer
 
@@ -66,17 +67,6 @@ def decode_request(body: bytes) -> ChatRequest:
     return decode_body(load_body(body))
 
 
-def load_body(body: bytes) -> dict[str, Json]:
-    """A request body as JSON, not yet looked at. Raises ``ClientError`` (400) when it is no JSON object."""
-    try:
-        raw = jsonio.loads(body)
-    except ValueError as error:
-        raise ClientError(f"The request body is not valid JSON: {error}.", code="invalid_json") from None
-    if not isinstance(raw, dict):
-        raise ClientError("The request body must be a JSON object.")
-    return raw
-
-
 def decode_body(raw: dict[str, Json]) -> ChatRequest:
     """Read what ``load_body`` gave. Raises as ``decode_request`` does."""
     try:
@@ -91,28 +81,21 @@ def _decode(raw: dict[str, Json]) -> ChatRequest:
         raise ClientError("`messages` must be a list with at least one message.", param="messages")
     offer = read_offer(raw)
     options = raw.get("stream_options")
-    response_format = _typed(raw, "response_format", dict, "an object")
+    response_format = typed(raw, "response_format", dict, "an object")
     if response_format == {"type": "text"}:
         response_format = None  # the default, spelled out
     request = Request(
         messages=tuple(_read_message(message, index) for index, message in enumerate(messages)),
-        model=_typed(raw, "model", str, "a string") or None,
+        model=typed(raw, "model", str, "a string") or None,
         tools=offer.tools,
         tool_choice=offer.choice,
         parallel=raw.get("parallel_tool_calls") is not False and not offer.legacy,
-        stream=bool(_typed(raw, "stream", bool, "true or false")),
+        stream=bool(typed(raw, "stream", bool, "true or false")),
         include_usage=isinstance(options, dict) and options.get("include_usage") is True,
         response_format=response_format,
         extra={key: value for key, value in raw.items() if key not in READ_FIELDS},
     )
     return ChatRequest(request, raw, offer.legacy, offer.dropped)
-
-
-def _typed(raw: Mapping[str, Json], field: str, kind: type, wanted: str) -> Json:
-    value = raw.get(field)
-    if value is not None and not isinstance(value, kind):
-        raise ClientError(f"`{field}` must be {wanted}.", param=field)
-    return value
 
 
 def _read_message(raw: Json, index: int) -> Message:
@@ -122,13 +105,13 @@ def _read_message(raw: Json, index: int) -> Message:
     named = raw.get("role")
     role = ROLES.get(named if isinstance(named, str) else None, "assistant" if calls else "user")
     content = read_content(raw.get("content"))
-    name = _text(raw.get("name")) or None
+    name = text(raw.get("name")) or None
     if role == "tool":
         failed = raw.get("is_error") is True
-        return Message(role, results=(ToolResult(_text(raw.get("tool_call_id")), content.parts, name, failed),))
+        return Message(role, results=(ToolResult(text(raw.get("tool_call_id")), content.parts, name, failed),))
     if role != "assistant":
         return Message(role, content.parts, name=name)
-    refusal = _text(raw.get("refusal"))
+    refusal = text(raw.get("refusal"))
     parts = content.parts or ((TextPart(refusal),) if refusal else ())
     return Message(role, parts, calls, reasoning=read_reasoning(raw) or content.reasoning or None, name=name)
 
@@ -146,11 +129,11 @@ def _read_calls(raw: Mapping[str, Json]) -> Iterable[ToolCall]:
 def _read_call(entry: Mapping[str, Json]) -> ToolCall:
     custom = entry.get("custom")
     if isinstance(custom, dict):
-        arguments = jsonio.dumps({"input": _text(custom.get("input"))}).decode()
-        return ToolCall(_text(entry.get("id")), _text(custom.get("name")), arguments, custom=True)
+        arguments = jsonio.dumps({"input": text(custom.get("input"))}).decode()
+        return ToolCall(text(entry.get("id")), text(custom.get("name")), arguments, custom=True)
     function = entry.get("function")
     body = function if isinstance(function, dict) else entry
-    return ToolCall(_text(entry.get("id")), _text(body.get("name")), _read_arguments(body.get("arguments")))
+    return ToolCall(text(entry.get("id")), text(body.get("name")), _read_arguments(body.get("arguments")))
 
 
 def _read_arguments(raw: Json) -> str:
@@ -158,7 +141,3 @@ def _read_arguments(raw: Json) -> str:
     if isinstance(raw, str):
         return raw if raw.strip() else "{}"
     return "{}" if raw is None else jsonio.dumps(raw).decode()
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

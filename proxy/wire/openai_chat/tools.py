@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice
-
-NAMES_SHOWN = 20
-"""Tool names that an error message lists before it breaks off."""
+from proxy.wire.choices import check_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
             raise ClientError(f"`{param}` has no name: give the tool a `name`, a string.", param=param) from None
         tools[tool.name] = tool
     choice = _read_choice(body.get(choice_field), choice_field)
-    _check_choice(choice, tools, choice_field)
+    check_choice(choice, tools, choice_field)
     return Offer(tuple(tools.values()), choice, legacy, tuple(dict.fromkeys(dropped)))
 
 
@@ -102,22 +100,3 @@ def _allowed(items: list[Json], mode: Json, field: str) -> ToolChoice:
             case _:
                 raise ClientError(f"`{field}` has an allowed tool without a name.", param=field)
     return ToolChoice("required" if mode in ("required", "any") else "auto", allowed=frozenset(names))
-
-
-def _check_choice(choice: ToolChoice, tools: Mapping[str, Tool], field: str) -> None:
-    wanted = set(choice.allowed or ()) | ({choice.name} if choice.name is not None else set())
-    unknown = sorted(wanted - tools.keys())
-    if unknown:
-        known = f"offers only {_list(tools)}" if tools else "offers no tools"
-        raise ClientError(f"`{field}` names {_list(unknown)}, but the request {known}.", param=field)
-    if choice.forced and not (tools if choice.allowed is None else choice.allowed):
-        raise ClientError(
-            f"`{field}` demands a call, but the request offers no tool that could be called.",
-            param=field,
-        )
-
-
-def _list(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    more = len(shown) - NAMES_SHOWN
-    return ", ".join(shown[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
