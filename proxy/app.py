@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from starlette.routing import Route, Router
@@ -22,12 +23,11 @@ from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.relay import Ask, ByteReply, EventReply, Relay
 from proxy.relay.models import models_body
+from proxy.surfaces.base import Encoder, Shape, Surface
 from proxy.surfaces.chat import Chat
 from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import Upstream
 from proxy.wire import jsonio
-from proxy.wire.openai_chat import KEEP_ALIVE, encode_error, error_body
-from proxy.wire.sse import frame
 
 JSON = ("content-type", "application/json")
 STREAM = (
@@ -50,20 +50,37 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 Handler: TypeAlias = Callable[[Exchange, RequestLog], Awaitable[None]]
 
 
-class Endpoint:
-    """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any)."""
+@dataclass(slots=True)
+class Voice:
+    """How the client of one request is told of a failure: in the surface's ``shape``, or by the stream's encoder."""
 
-    def __init__(self, handler: Handler, methods: Collection[str] = ()) -> None:
+    shape: Shape = Chat.shape
+    encoder: Encoder | None = None
+
+    def stream_error(self, error: ToolgraftError) -> bytes:
+        """What ends a stream that has begun."""
+        return self.shape.stream_error(error) if self.encoder is None else self.encoder.error(error)
+
+
+class Endpoint:
+    """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any).
+
+    Errors come in ``shape``.
+    """
+
+    def __init__(self, handler: Handler, methods: Collection[str] = (), shape: Shape = Chat.shape) -> None:
         self._handler = handler
         self._methods = methods
+        self._shape = shape
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the handler on the exchange that the application made."""
         exchange: Exchange = scope["exchange"]
+        scope["voice"].shape = self._shape
         if self._methods and exchange.method not in self._methods:
             allowed = ", ".join(self._methods)
             error = ClientError(f"{scope['path']} takes {allowed}, not {exchange.method}.", status=405)
-            status, headers, body = encode_error(error)
+            status, headers, body = self._shape.encode_error(error)
             await exchange.respond(status, [*headers, ("allow", allowed)], body)
         else:
             await self._handler(exchange, scope["log"])
@@ -82,7 +99,7 @@ class App:
         reading = ("GET", "HEAD")
         self._router = Router(
             [
-                Route("/v1/chat/completions", Endpoint(self._chat, ("POST",))),
+                self._generation("/v1/chat/completions", Chat, Chat.shape),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
@@ -101,18 +118,23 @@ class App:
             return
         exchange = Exchange(scope, receive, send, request_id(scope))
         log = RequestLog(exchange.request_id, surface="other")
-        scope.update(path=canonical(scope["path"]), exchange=exchange, log=log)
+        voice = Voice()
+        scope.update(path=canonical(scope["path"]), exchange=exchange, log=log, voice=voice)
         try:
             await self._router(scope, receive, send)
         except ToolgraftError as error:
-            await _fail(exchange, log, error)
+            await _fail(exchange, voice, log, error)
         except ClientGoneError:
             log.status, log.error = CLIENT_GONE, "client_gone"
         except asyncio.CancelledError:  # the server's doing, after it has waited long enough for this answer to end
-            await _fail(exchange, log, ToolgraftError("The proxy is being stopped.", status=503, code="stopping"))
+            await _fail(
+                exchange, voice, log, ToolgraftError("The proxy is being stopped.", status=503, code="stopping")
+            )
         except Exception:
             logger.exception("unexpected error in the request %s", log.id)
-            await _fail(exchange, log, ToolgraftError(f"The proxy failed. Its log has the reason, under {log.id}."))
+            await _fail(
+                exchange, voice, log, ToolgraftError(f"The proxy failed. Its log has the reason, under {log.id}.")
+            )
         log.status = log.status or exchange.status
         if log.surface != HEALTH:
             log.write()
@@ -126,23 +148,28 @@ class App:
             self._relay = Relay(self._backend, upstream, capabilities)
             yield
 
-    async def _chat(self, exchange: Exchange, log: RequestLog) -> None:
-        log.surface = "chat"
-        body = await exchange.body(self._config.max_body)
-        chat = Chat(body)
-        log.stream = chat.stream
-        ask = Ask(chat.model, chat.stream, exchange.headers, body, chat.request)
-        tick = functools.partial(_keep_alive, exchange) if chat.stream else None
+    def _generation(self, path: str, surface: Callable[[bytes], Surface], shape: Shape) -> Route:
+        """The route of a surface."""
+        return Route(path, Endpoint(functools.partial(self._generate, surface), ("POST",), shape))
+
+    async def _generate(self, surface: Callable[[bytes], Surface], exchange: Exchange, log: RequestLog) -> None:
+        voice: Voice = exchange.scope["voice"]
+        log.surface = voice.shape.name
+        asked = surface(await exchange.body(self._config.max_body))
+        log.stream = asked.stream
+        ask = Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request)
+        tick = functools.partial(_keep_alive, exchange, voice.shape.keep_alive) if asked.stream else None
         async with exchange.watch(tick, self._config.keep_alive):
             answer = await self._relay.answer(ask, log)
             if isinstance(answer, ByteReply):
                 await _send_bytes(exchange, answer)
-            elif chat.stream:
-                await _send_events(exchange, chat, answer, log)
+            elif asked.stream:
+                voice.encoder = asked.encoder()
+                await _send_events(exchange, asked, voice.encoder, answer, log)
             else:
                 async with aclosing(answer.batches) as batches:
                     reply = collect([event async for batch in batches for event in batch])
-                await exchange.respond(200, [JSON, *chat.headers(), *_warnings(log)], chat.encode(reply))
+                await exchange.respond(200, [JSON, *asked.headers(), *_warnings(log)], asked.encode(reply))
 
     async def _models(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
@@ -259,11 +286,12 @@ def _for_streams(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [pair for pair in headers if pair[0] not in dict(ours)] + list(ours)
 
 
-async def _send_events(exchange: Exchange, chat: Chat, reply: EventReply, log: RequestLog) -> None:
+async def _send_events(
+    exchange: Exchange, asked: Surface, encoder: Encoder, reply: EventReply, log: RequestLog
+) -> None:
     async with aclosing(reply.batches) as batches:
-        encoder = chat.encoder()
         if exchange.status is None:
-            await exchange.start(200, [*STREAM, *chat.headers(), *_warnings(log)])
+            await exchange.start(200, [*STREAM, *asked.headers(), *_warnings(log)])
         data = encoder.start()
         async for batch in batches:
             data += encoder.encode(batch)
@@ -278,15 +306,15 @@ def _warnings(log: RequestLog) -> list[tuple[str, str]]:
     return [("x-toolgraft-warning", log.warning)] if log.warning else []
 
 
-async def _keep_alive(exchange: Exchange) -> None:
+async def _keep_alive(exchange: Exchange, filler: bytes) -> None:
     """Fill a silence, so that nobody between here and the client takes it for the end."""
     if exchange.status is None:
         await exchange.start(200, STREAM)
     if exchange.between_events:
-        await exchange.write(KEEP_ALIVE)
+        await exchange.write(filler)
 
 
-async def _fail(exchange: Exchange, log: RequestLog, error: ToolgraftError) -> None:
+async def _fail(exchange: Exchange, voice: Voice, log: RequestLog, error: ToolgraftError) -> None:
     """Tell the client of ``error``: as the answer, or within the stream that has begun.
 
     Any other answer that has begun is left incomplete, and the server then breaks the connection: its end would say
@@ -294,6 +322,6 @@ async def _fail(exchange: Exchange, log: RequestLog, error: ToolgraftError) -> N
     """
     log.error = error.code or error.type
     if exchange.status is None:
-        await exchange.respond(*encode_error(error))
+        await exchange.respond(*voice.shape.encode_error(error))
     elif exchange.is_event_stream and not exchange.ended:
-        await exchange.end((b"" if exchange.between_events else b"\n\n") + frame(error_body(error)))
+        await exchange.end((b"" if exchange.between_events else b"\n\n") + voice.stream_error(error))

@@ -11,9 +11,11 @@ from proxy.core.prompt import PromptOptions
 
 DispatcherName: TypeAlias = Literal["auto", "native", "xml"]
 LogFormat: TypeAlias = Literal["human", "json"]
+Constrain: TypeAlias = Literal["off", "required", "always"]
 
 DISPATCHERS: tuple[str, ...] = get_args(DispatcherName)
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
+CONSTRAINS: tuple[str, ...] = get_args(Constrain)
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8787
@@ -26,7 +28,9 @@ class BackendConfig:
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
     as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``prompt``: how
     the model is told of its tools. ``dialect`` is the one way of writing calls that is read, or ``auto``;
-    ``starts_in_reasoning`` says that the prompt ends in an opening think mark, None: find out.
+    ``starts_in_reasoning`` says that the prompt ends in an opening think mark, None: find out. ``constrain`` says when
+    the backend is kept, by its own means, from writing anything but valid calls. ``reask`` is how many times the model
+    is told what was wrong with its calls and asked again.
     """
 
     url: str
@@ -38,6 +42,8 @@ class BackendConfig:
     prompt: PromptOptions = field(default_factory=PromptOptions)
     dialect: str = "auto"
     starts_in_reasoning: bool | None = None
+    constrain: Constrain = "required"
+    reask: int = 1
 
 
 @dataclass(frozen=True, slots=True)

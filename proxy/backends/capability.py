@@ -116,7 +116,7 @@ class Capabilities:
         asking = self._asking.get(key)
         if asking is None:
             if headers is None:
-                headers = [("authorization", f"Bearer {backend.key}")] if backend.key else []
+                headers = [("authorization", f"Bearer {backend.config.key}")] if backend.config.key else []
             asking = self._asking[key] = asyncio.create_task(self._ask(backend, model, headers))
         self._waiting[asking] += 1
         try:

@@ -74,7 +74,7 @@ async def probe(ask: Ask, backend: Backend, model: str | None) -> Facts:
         facts = await known(ask, backend, model)
         if facts is not None:
             return facts
-    if backend.dispatcher != "auto":
+    if backend.config.dispatcher != "auto":
         return Facts("unknown", native=False, source="No endpoint of a server that is known answered.")
     return await _try(ask, backend, model)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from proxy.config import BackendConfig, DispatcherName
+from proxy.config import BackendConfig
 from proxy.core.errors import ConfigError
 from proxy.core.grammar import grammar
-from proxy.core.prompt import PromptOptions
 
 CHAT_PATH = "/chat/completions"
 
@@ -19,24 +18,18 @@ _NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One model server. The other fields are those of ``BackendConfig``.
+    """One model server.
 
     ``api_root`` is what the OpenAI paths hang under (``…/v1``), ``chat_url`` where chat requests go, ``server_root``
-    where the server's own paths are (``/props``, ``/api/show``). None of them ends in a slash.
+    where the server's own paths are (``/props``, ``/api/show``). None of them ends in a slash. ``config`` is what the
+    user said of it.
     """
 
     name: str
     api_root: str
     chat_url: str
     server_root: str
-    dispatcher: DispatcherName = "auto"
-    model: str | None = None
-    key: str | None = field(default=None, repr=False)
-    forward_client_key: bool = False
-    system_role: bool = True
-    prompt: PromptOptions = field(default_factory=PromptOptions)
-    dialect: str = "auto"
-    starts_in_reasoning: bool | None = None
+    config: BackendConfig
 
     @classmethod
     def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
@@ -46,20 +39,7 @@ class Backend:
         except ValueError as error:
             raise ConfigError(f"--dialect: {error}.") from None
         api_root, chat_url = backend_url(config.url)
-        return cls(
-            name=name,
-            api_root=api_root,
-            chat_url=chat_url,
-            server_root=_parent(api_root),
-            dispatcher=config.dispatcher,
-            model=config.model,
-            key=config.key,
-            forward_client_key=config.forward_client_key,
-            system_role=config.system_role,
-            prompt=config.prompt,
-            dialect=config.dialect,
-            starts_in_reasoning=config.starts_in_reasoning,
-        )
+        return cls(name, api_root, chat_url, _parent(api_root), config)
 
 
 def backend_url(text: str) -> tuple[str, str]:

@@ -60,12 +60,13 @@ class EventReply:
 class Ask:
     """A generation that a client asks for.
 
-    ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came, in the format
-    that backends speak too. ``decode`` reads it, which a native backend does not need; it may raise ``ClientError``.
+    ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came if that is in the
+    format that backends speak too, else None: the answer then comes as events. ``decode`` reads the request, which a
+    native backend does not need if there is a ``body``; it may raise ``ClientError``.
     """
 
     model: str | None
     stream: bool
     headers: Headers
-    body: bytes
+    body: bytes | None
     decode: Callable[[], Request]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from proxy.backends.capability import Capabilities, Facts
 from proxy.backends.constrain import constrain
 from proxy.backends.registry import Backend
-from proxy.core.dispatch import XmlDispatcher, goes_untouched
+from proxy.core.dispatch import NativeDispatcher, XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.history import HistoryOptions
 from proxy.core.model import Request
@@ -52,12 +52,12 @@ class Relay:
         In ``auto``, a backend that refuses tools is asked again without them; the client never hears of it.
         """
         backend = self._backend
-        model = backend.model or ask.model
+        model = backend.config.model or ask.model
         log.model, log.backend = model, backend.api_root
-        if backend.dispatcher == "native":
+        if backend.config.dispatcher == "native":
             return await self._native(ask, log)
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
-        if backend.dispatcher == "auto" and facts.native:
+        if backend.config.dispatcher == "auto" and facts.native:
             try:
                 return await self._native(ask, log)
             except UpstreamError as error:
@@ -96,9 +96,9 @@ class Relay:
             reply = await self._open("GET", url, self._credentials(headers))
             found = read_models(await reply.read())
         except UpstreamError as error:
-            if self._backend.model is None or error.status != 404:
+            if self._backend.config.model is None or error.status != 404:
                 raise
-        return with_first(found, self._backend.model)
+        return with_first(found, self._backend.config.model)
 
     async def ready(self) -> bool:
         """Whether the backend answers, and not with a failure of its own. A refused key is an answer."""
@@ -111,9 +111,14 @@ class Relay:
             return False
 
     async def _native(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
-        """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked."""
+        """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked.
+
+        A request that is in another format than the backend's is written in that, and the answer read.
+        """
         log.mode = "native"
-        model, body = self._backend.model, ask.body
+        if ask.body is None:
+            return await self._translated(ask, log)
+        model, body = self._backend.config.model, ask.body
         if model is not None and model != ask.model:
             try:
                 body = with_model(body, model)
@@ -130,6 +135,21 @@ class Relay:
             return ByteReply(reply.status, headers, await Begun.wait(pass_stream(reply, log)))
         return ByteReply(reply.status, headers, await pass_whole(reply, log))
 
+    async def _translated(self, ask: Ask, log: RequestLog) -> EventReply:
+        """The request in the backend's format, tools and all, and its answer as events."""
+        request = NativeDispatcher().prepare(ask.decode())
+        body = encode_request(request, model=self._backend.config.model or request.model, stream=request.stream)
+        reply = await self._open("POST", self._backend.chat_url, self._fields(ask, log), body)
+        pump = Pump(
+            reply,
+            NativeDispatcher().reader(request),
+            log,
+            streamed=is_event_stream(reply, request.stream),
+            prompt_size=len(body),
+            taken=_taken(request),
+        )
+        return EventReply(await Begun.wait(pump.batches()))
+
     async def _xml(self, ask: Ask, facts: Facts, log: RequestLog) -> ByteReply | EventReply:
         """Tools as text, calls read out of text; without tools, reasoning told from text."""
         request = ask.decode()
@@ -137,28 +157,26 @@ class Relay:
             return await self._native(ask, log)
         log.mode = "xml"
         backend = self._backend
-        told = backend.starts_in_reasoning
+        told = backend.config.starts_in_reasoning
         in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
         dispatcher = XmlDispatcher(
-            HistoryOptions(system_role=backend.system_role, prefill=facts.prefill, vision=facts.vision),
+            HistoryOptions(system_role=backend.config.system_role, prefill=facts.prefill, vision=facts.vision),
             starts_in_reasoning=in_reasoning,
-            prompt=backend.prompt,
-            dialect=backend.dialect,
+            prompt=backend.config.prompt,
+            dialect=backend.config.dialect,
         )
         prepared = dispatcher.prepare(request)
         forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)
         prepared = replace(prepared, extra={**prepared.extra, **facts.fields, **forced})
-        body = encode_request(prepared, model=backend.model or request.model, stream=request.stream)
-        accept = "text/event-stream" if request.stream else "application/json"
-        fields = [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id)]
-        reply = await self._open("POST", backend.chat_url, fields, body)
+        body = encode_request(prepared, model=backend.config.model or request.model, stream=request.stream)
+        reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
         pump = Pump(
             reply,
             dispatcher.reader(request),
             log,
             streamed=is_event_stream(reply, request.stream),
             prompt_size=len(body),
-            taken=[call.id for message in request.messages for call in message.calls],
+            taken=_taken(request),
             context=ContextCheck(prepared.messages, facts.kind),
         )
         return EventReply(await Begun.wait(pump.batches()))
@@ -177,16 +195,21 @@ class Relay:
 
     async def _error(self, reply: UpstreamReply, url: str) -> UpstreamError:
         error = upstream_error(reply.status, reply.headers, await reply.read(MAX_ERROR_BODY), url)
-        if self._backend.key:
-            error.message = error.message.replace(self._backend.key, "[the key]")
+        if self._backend.config.key:
+            error.message = error.message.replace(self._backend.config.key, "[the key]")
         return error
+
+    def _fields(self, ask: Ask, log: RequestLog) -> list[tuple[str, str]]:
+        """The headers of a request that is not the client's own."""
+        accept = "text/event-stream" if ask.stream else "application/json"
+        return [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id)]
 
     def _credentials(self, headers: Headers) -> list[tuple[str, str]]:
         """What the backend is told of who asks: its own key, else the client's if that is wanted."""
         backend = self._backend
-        if backend.key:
-            return [("authorization", f"Bearer {backend.key}")]
-        key = client_key(headers) if backend.forward_client_key else None
+        if backend.config.key:
+            return [("authorization", f"Bearer {backend.config.key}")]
+        key = client_key(headers) if backend.config.forward_client_key else None
         return [("authorization", key)] if key else []
 
 
@@ -194,6 +217,11 @@ async def _pieces(reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
     async with reply:
         async for piece in reply:
             yield piece
+
+
+def _taken(request: Request) -> list[str]:
+    """The ids of the conversation's earlier calls, which no new one may have."""
+    return [call.id for message in request.messages for call in message.calls]
 
 
 def _thinking_off(request: Request) -> bool:

@@ -5,10 +5,21 @@ from __future__ import annotations
 import secrets
 import time
 from functools import cached_property
+from typing import ClassVar
 
 from proxy.core.collect import Reply
 from proxy.core.model import Request
-from proxy.wire.openai_chat import ChatRequest, StreamEncoder, decode_body, encode_reply, load_body
+from proxy.surfaces.base import Shape
+from proxy.wire.openai_chat import (
+    KEEP_ALIVE,
+    ChatRequest,
+    StreamEncoder,
+    decode_body,
+    encode_error,
+    encode_reply,
+    load_body,
+    stream_error,
+)
 
 NO_MODEL = "default"
 """The model's name in answers to requests that named none."""
@@ -17,7 +28,10 @@ NO_MODEL = "default"
 class Chat:
     """One request. Its body must be a JSON object, else ``ClientError``; the rest is read only where that is needed."""
 
+    shape: ClassVar[Shape] = Shape("chat", KEEP_ALIVE, encode_error, stream_error)
+
     def __init__(self, body: bytes) -> None:
+        self.body: bytes | None = body
         self._raw = load_body(body)
         model = self._raw.get("model")
         self.model = model if isinstance(model, str) and model else None

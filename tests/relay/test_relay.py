@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,19 @@ async def test_a_native_backend_judges_requests_itself(upstream: Upstream) -> No
     with scripted.Backend() as backend:
         await relay_to(backend.url, upstream, "native").answer(ask(messages=[]), entry())
         assert backend.chats[-1].json["messages"] == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_native_backend_is_asked_in_its_own_format_by_other_surfaces(upstream: Upstream, stream: bool) -> None:
+    with scripted.Backend() as backend:
+        backend.script(scripted.text("hello"))
+        theirs = replace(ask(tools=[TOOL], stream=stream), body=None)
+        reply = await relay_to(backend.url, upstream, "native", model="real").answer(theirs, entry())
+        assert isinstance(reply, EventReply)
+        events = [event async for batch in reply.batches for event in batch]
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "hello"
+        sent = backend.chats[-1].json
+        assert (sent["model"], sent["stream"], sent["tools"][0]["function"]["name"]) == ("real", stream, "f")
 
 
 async def test_what_was_known_of_a_backend_is_forgotten_when_it_is_gone(upstream: Upstream) -> None:

@@ -1,8 +1,9 @@
 """OpenAI's Chat Completions as clients speak it: request bodies in, replies, streams and errors out."""
 
-from proxy.wire.openai_chat.errors import encode_error, error_body
+from proxy.wire.bodies import load_body
+from proxy.wire.openai_chat.errors import encode_error, stream_error
 from proxy.wire.openai_chat.reply import encode_reply
-from proxy.wire.openai_chat.request import ChatRequest, decode_body, decode_request, load_body
+from proxy.wire.openai_chat.request import ChatRequest, decode_body, decode_request
 from proxy.wire.openai_chat.stream import KEEP_ALIVE, StreamEncoder
 
 __all__ = [
@@ -13,6 +14,6 @@ __all__ = [
     "decode_request",
     "encode_error",
     "encode_reply",
-    "error_body",
     "load_body",
+    "stream_error",
 ]

@@ -24,9 +24,10 @@ from proxy.core.events import (
 )
 from proxy.core.model import Json
 from proxy.wire import jsonio
-from proxy.wire.openai_chat.errors import error_body
-from proxy.wire.openai_chat.reply import BROKEN_OFF, custom_input, finish_reason, usage_object
-from proxy.wire.sse import DONE, comment, frame
+from proxy.wire.failures import BROKEN_OFF
+from proxy.wire.openai_chat.errors import stream_error
+from proxy.wire.openai_chat.reply import custom_input, finish_reason, usage_object
+from proxy.wire.sse import DONE, comment
 
 KEEP_ALIVE = comment("keep-alive")
 """Sent in long silences. Only a comment will do: several SDKs fail on any data event that is not a chunk."""
@@ -87,7 +88,7 @@ class StreamEncoder:
     def error(self, error: ToolgraftError) -> bytes:
         """An error within the stream. Nothing may follow it."""
         self._failed = True
-        return frame(error_body(error))
+        return stream_error(error)
 
     def _encode(self, event: Event) -> bytes:
         match event:

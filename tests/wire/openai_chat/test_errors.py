@@ -3,13 +3,17 @@ import json
 import pytest
 
 from proxy.core.errors import ClientError, ConfigError, ToolgraftError, UpstreamError
-from proxy.wire.openai_chat import encode_error, error_body
+from proxy.wire.openai_chat import encode_error, stream_error
 
 
 def test_the_shape_that_clients_read() -> None:
-    body = json.loads(error_body(ClientError("No such tool.", param="tool_choice")))
-    error = {"message": "No such tool.", "type": "invalid_request_error", "param": "tool_choice", "code": None}
-    assert body == {"error": error}
+    error = ClientError("No such tool.", param="tool_choice")
+    fields = {"message": "No such tool.", "type": "invalid_request_error", "param": "tool_choice", "code": None}
+    assert json.loads(encode_error(error)[2]) == {"error": fields}
+    data = stream_error(error)
+    assert data.startswith(b"data: ")
+    assert data.endswith(b"\n\n")
+    assert json.loads(data[6:]) == {"error": fields}
 
 
 @pytest.mark.parametrize(
