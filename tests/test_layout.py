@@ -15,7 +15,7 @@ TESTED_ELSEWHERE = {
     "core/machine.py": "core/test_parser.py",
     "core/regions.py": "core/test_parser.py",
     "core/output.py": "core/test_parser.py",
-    "core/errors.py": "wire/openai_chat/test_errors.py",
+    "core/errors.py": "wire/test_openai_errors.py",
     "core/events.py": "core/test_collect.py",
     "core/forms.py": "core/test_dialects.py",
     "core/notations.py": "core/test_dialects.py",

@@ -6,7 +6,6 @@ The shape is what the strictest client needs: ``content`` is null or text beside
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Literal
 
@@ -15,6 +14,7 @@ from proxy.core.errors import UpstreamError
 from proxy.core.events import FinishReason, Usage
 from proxy.core.model import Json, ToolCall
 from proxy.wire import jsonio
+from proxy.wire.arguments import custom_input
 from proxy.wire.failures import BROKEN_OFF
 
 
@@ -74,16 +74,6 @@ def usage_object(usage: Usage | None) -> dict[str, Json]:
     prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**counts, **{key: value for key, value in usage.raw.items() if key not in counts}}
-
-
-def custom_input(arguments: str) -> str:
-    """The free text of a custom tool's call: its ``input``, or all of it where the model made no such object."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    text = value.get("input") if isinstance(value, dict) else None
-    return text if isinstance(text, str) else arguments
 
 
 def _function(call: ToolCall) -> dict[str, Json]:

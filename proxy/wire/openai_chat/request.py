@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, Role, TextPart, ToolCall, ToolResult
-from proxy.wire import jsonio
+from proxy.wire.arguments import custom_arguments, read_arguments
 from proxy.wire.bodies import load_body, text, typed
 from proxy.wire.chat_content import read_content, read_reasoning
 from proxy.wire.openai_chat.tools import read_offer
@@ -129,15 +129,8 @@ def _read_calls(raw: Mapping[str, Json]) -> Iterable[ToolCall]:
 def _read_call(entry: Mapping[str, Json]) -> ToolCall:
     custom = entry.get("custom")
     if isinstance(custom, dict):
-        arguments = jsonio.dumps({"input": text(custom.get("input"))}).decode()
+        arguments = custom_arguments(text(custom.get("input")))
         return ToolCall(text(entry.get("id")), text(custom.get("name")), arguments, custom=True)
     function = entry.get("function")
     body = function if isinstance(function, dict) else entry
-    return ToolCall(text(entry.get("id")), text(body.get("name")), _read_arguments(body.get("arguments")))
-
-
-def _read_arguments(raw: Json) -> str:
-    """The arguments as JSON text. Other providers' clients replay them as an object, as null or as blank text."""
-    if isinstance(raw, str):
-        return raw if raw.strip() else "{}"
-    return "{}" if raw is None else jsonio.dumps(raw).decode()
+    return ToolCall(text(entry.get("id")), text(body.get("name")), read_arguments(body.get("arguments")))

@@ -24,13 +24,19 @@ from proxy.core.events import (
 )
 from proxy.core.model import Json
 from proxy.wire import jsonio
+from proxy.wire.arguments import custom_input
 from proxy.wire.failures import BROKEN_OFF
-from proxy.wire.openai_chat.errors import stream_error
-from proxy.wire.openai_chat.reply import custom_input, finish_reason, usage_object
-from proxy.wire.sse import DONE, comment
+from proxy.wire.openai_chat.reply import finish_reason, usage_object
+from proxy.wire.openai_errors import error_body
+from proxy.wire.sse import DONE, comment, frame
 
 KEEP_ALIVE = comment("keep-alive")
 """Sent in long silences. Only a comment will do: several SDKs fail on any data event that is not a chunk."""
+
+
+def stream_error(error: ToolgraftError) -> bytes:
+    """The error as the last event of a stream."""
+    return frame(error_body(error))
 
 
 class StreamEncoder:

@@ -8,7 +8,6 @@ from proxy.core.errors import UpstreamError
 from proxy.core.events import FinishReason, Problem, Usage
 from proxy.core.model import Json, ToolCall
 from proxy.wire.openai_chat import encode_reply
-from proxy.wire.openai_chat.reply import custom_input
 
 CLOCK = ToolCall("call_1", "clock", '{"zone": "UTC"}')
 SHELL = ToolCall("call_2", "shell", '{"input": "ls -l"}')
@@ -103,21 +102,6 @@ def test_several_calls_keep_their_order() -> None:
 def test_custom_calls_have_the_sdks_shape() -> None:
     [call] = message(Reply(calls=(SHELL,), finish="stop"))["tool_calls"]
     assert ChatCompletionMessageCustomToolCall.model_validate(call, strict=True).custom.input == "ls -l"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ('{"input": "a\\nb"}', "a\nb"),
-        ('{"input": 5}', '{"input": 5}'),
-        ('{"other": "a"}', '{"other": "a"}'),
-        ('["a"]', '["a"]'),
-        ("not json", "not json"),
-        ("[" * 100_000, "[" * 100_000),
-    ],
-)
-def test_the_input_of_a_custom_call(arguments: str, text: str) -> None:
-    assert custom_input(arguments) == text
 
 
 @pytest.mark.parametrize(

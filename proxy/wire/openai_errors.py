@@ -5,19 +5,14 @@ from __future__ import annotations
 from proxy.core.errors import ToolgraftError
 from proxy.wire import jsonio
 from proxy.wire.failures import error_headers
-from proxy.wire.sse import frame
 
 
 def encode_error(error: ToolgraftError) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
     """Status, headers and body of an error response."""
-    return error.status, tuple(error_headers(error).items()), _body(error)
+    return error.status, tuple(error_headers(error).items()), error_body(error)
 
 
-def stream_error(error: ToolgraftError) -> bytes:
-    """The error as the last event of a stream."""
-    return frame(_body(error))
-
-
-def _body(error: ToolgraftError) -> bytes:
+def error_body(error: ToolgraftError) -> bytes:
+    """The error object as JSON."""
     fields = {"message": error.message, "type": error.type, "param": error.param, "code": error.code}
     return jsonio.dumps({"error": fields})
