@@ -12,10 +12,12 @@ from proxy.core.prompt import PromptOptions
 DispatcherName: TypeAlias = Literal["auto", "native", "xml"]
 LogFormat: TypeAlias = Literal["human", "json"]
 Constrain: TypeAlias = Literal["off", "required", "always"]
+PromptExample: TypeAlias = Literal["auto", "on", "off"]
 
 DISPATCHERS: tuple[str, ...] = get_args(DispatcherName)
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
 CONSTRAINS: tuple[str, ...] = get_args(Constrain)
+PROMPT_EXAMPLES: tuple[str, ...] = get_args(PromptExample)
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8787
@@ -27,7 +29,8 @@ class BackendConfig:
 
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
     as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``prompt``: how
-    the model is told of its tools. ``dialect`` is the one way of writing calls that is read, or ``auto``;
+    the model is told of its tools, and ``prompt_example`` whether with a worked example of a call (``auto``: where
+    ``toolgraft check`` measured that it helps). ``dialect`` is the one way of writing calls that is read, or ``auto``;
     ``starts_in_reasoning`` says that the prompt ends in an opening think mark, None: find out. ``constrain`` says when
     the backend is kept, by its own means, from writing anything but valid calls. ``reask`` is how many times the model
     is told what was wrong with its calls and asked again.
@@ -40,6 +43,7 @@ class BackendConfig:
     forward_client_key: bool = False
     system_role: bool = True
     prompt: PromptOptions = field(default_factory=PromptOptions)
+    prompt_example: PromptExample = "auto"
     dialect: str = "auto"
     starts_in_reasoning: bool | None = None
     constrain: Constrain = "required"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, urlsplit
 
 from proxy.config import BackendConfig
 from proxy.core.errors import ConfigError
 from proxy.core.grammar import grammar
+from proxy.core.prompt import PromptOptions
+from proxy.measured import ANY_MODEL, examples
 
 CHAT_PATH = "/chat/completions"
 
@@ -22,7 +25,7 @@ class Backend:
 
     ``api_root`` is what the OpenAI paths hang under (``…/v1``), ``chat_url`` where chat requests go, ``server_root``
     where the server's own paths are (``/props``, ``/api/show``). None of them ends in a slash. ``config`` is what the
-    user said of it.
+    user said of it, ``examples`` by model whether a worked example was measured to help.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Backend:
     chat_url: str
     server_root: str
     config: BackendConfig
+    examples: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
@@ -39,7 +43,19 @@ class Backend:
         except ValueError as error:
             raise ConfigError(f"--dialect: {error}.") from None
         api_root, chat_url = backend_url(config.url)
-        return cls(name, api_root, chat_url, _parent(api_root), config)
+        measured = examples(api_root) if config.prompt_example == "auto" else {}
+        return cls(name, api_root, chat_url, _parent(api_root), config, measured)
+
+    def prompt(self, model: str | None) -> PromptOptions:
+        """How ``model`` is told of its tools."""
+        match self.config.prompt_example:
+            case "auto":
+                example = self.examples.get(
+                    model or ANY_MODEL, self.examples.get(ANY_MODEL, self.config.prompt.example)
+                )
+            case said:
+                example = said == "on"
+        return replace(self.config.prompt, example=example)
 
 
 def backend_url(text: str) -> tuple[str, str]:

@@ -19,10 +19,12 @@ from proxy.config import (
     DEFAULT_PORT,
     DISPATCHERS,
     LOG_FORMATS,
+    PROMPT_EXAMPLES,
     BackendConfig,
     Config,
     DispatcherName,
     LogFormat,
+    PromptExample,
     key_from_environment,
 )
 from proxy.core.prompt import STYLES, PromptOptions, Style
@@ -52,7 +54,13 @@ if TYPE_CHECKING:
 @click.option("--backend-key-env", metavar="VAR", help="The environment variable that holds the backend's API key.")
 @click.option("--forward-client-key", is_flag=True, help="Send the client's own API key on to the backend.")
 @click.option("--no-system-role", is_flag=True, help="The model's chat template knows no system message.")
-@click.option("--prompt-example", is_flag=True, help="Show the model a worked example of a call.")
+@click.option(
+    "--prompt-example",
+    type=click.Choice(PROMPT_EXAMPLES),
+    default="auto",
+    show_default=True,
+    help="Show the model a worked example of a call; auto: where `toolgraft check` measured that it helps.",
+)
 @click.option(
     "--prompt-style",
     type=click.Choice(STYLES),
@@ -89,7 +97,7 @@ def serve(
     backend_key_env: str | None,
     forward_client_key: bool,
     no_system_role: bool,
-    prompt_example: bool,
+    prompt_example: str,
     prompt_style: str,
     prompt_template: Path | None,
     dialect: str,
@@ -106,7 +114,6 @@ def serve(
 
     key = key_from_environment(backend_key_env, os.environ)
     prompt = PromptOptions(
-        example=prompt_example,
         style=cast(Style, prompt_style),
         template=None if prompt_template is None else _read_template(prompt_template),
     )
@@ -127,6 +134,7 @@ def serve(
                 forward_client_key=forward_client_key,
                 system_role=not no_system_role,
                 prompt=prompt,
+                prompt_example=cast(PromptExample, prompt_example),
                 dialect=dialect,
                 starts_in_reasoning={"true": True, "false": False}.get(starts_in_reasoning),
             ),

@@ -157,18 +157,19 @@ class Relay:
             return await self._native(ask, log)
         log.mode = "xml"
         backend = self._backend
+        model = backend.config.model or request.model
         told = backend.config.starts_in_reasoning
         in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
         dispatcher = XmlDispatcher(
             HistoryOptions(system_role=backend.config.system_role, prefill=facts.prefill, vision=facts.vision),
             starts_in_reasoning=in_reasoning,
-            prompt=backend.config.prompt,
+            prompt=backend.prompt(model),
             dialect=backend.config.dialect,
         )
         prepared = dispatcher.prepare(request)
         forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)
         prepared = replace(prepared, extra={**prepared.extra, **facts.fields, **forced})
-        body = encode_request(prepared, model=backend.config.model or request.model, stream=request.stream)
+        body = encode_request(prepared, model=model, stream=request.stream)
         reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
         pump = Pump(
             reply,

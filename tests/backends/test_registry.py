@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from proxy.backends.registry import Backend, backend_url
 from proxy.config import BackendConfig
 from proxy.core.errors import ConfigError
+from proxy.core.prompt import PromptOptions
+from proxy.measured import remember
 
 
 @pytest.mark.parametrize(
@@ -91,3 +95,22 @@ def test_a_backend_carries_what_was_configured_and_hides_its_key() -> None:
 def test_an_unknown_dialect_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="hermes"):
         Backend.of(BackendConfig("http://h", dialect="klingon"))
+
+
+def test_the_example_is_shown_where_it_was_measured_to_help_or_is_asked_for() -> None:
+    remember("http://h/v1", ["helped"], example=True)
+
+    def shown(model: str | None, **said: Any) -> bool:
+        return Backend.of(BackendConfig("http://h", **said)).prompt(model).example
+
+    assert (shown("helped"), shown("other"), shown(None)) == (True, False, False)
+    assert (shown("helped", prompt_example="off"), shown("other", prompt_example="on")) == (False, True)
+    assert shown("other", prompt=PromptOptions(example=True))
+    remember("http://h/v1", ["hindered"], example=False)
+    remember("http://h/v1", [""], example=True)
+    assert (shown("hindered"), shown("other"), shown(None)) == (False, True, True)
+
+
+def test_the_other_options_of_the_prompt_stay() -> None:
+    config = BackendConfig("http://h", prompt=PromptOptions(style="compact"), prompt_example="on")
+    assert Backend.of(config).prompt("m") == PromptOptions(example=True, style="compact")

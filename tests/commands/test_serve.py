@@ -152,10 +152,10 @@ def test_little_is_needed(configs: list[Config]) -> None:
 
 def test_the_prompt_can_be_set(configs: list[Config]) -> None:
     own = FIXTURES / "prompts" / "own.jinja"
-    options = ["--prompt-example", "--prompt-style", "compact", "--prompt-template", str(own)]
+    options = ["--prompt-example", "on", "--prompt-style", "compact", "--prompt-template", str(own)]
     assert serve("--backend", "http://127.0.0.1:9", *options).exit_code == 0
     prompt = configs[0].backend.prompt
-    assert (prompt.example, prompt.style) == (True, "compact")
+    assert (configs[0].backend.prompt_example, prompt.style) == ("on", "compact")
     assert prompt.template is not None
     assert prompt.template.render([TOOL]) == read_template(own).render([TOOL])
 
