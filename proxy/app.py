@@ -25,6 +25,7 @@ from proxy.relay import Ask, ByteReply, EventReply, Relay
 from proxy.relay.models import models_body
 from proxy.surfaces.base import Encoder, Shape, Surface
 from proxy.surfaces.chat import Chat
+from proxy.surfaces.messages import Messages
 from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import Upstream
 from proxy.wire import jsonio
@@ -40,6 +41,9 @@ CLIENT_GONE = 499
 
 FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
+
+ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models")
+"""Paths that are known also without ``/v1`` before them."""
 
 HEALTH = "health"
 """The surface of requests that are not logged: a supervisor makes one every few seconds."""
@@ -94,12 +98,13 @@ class App:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._backend = Backend.of(config.backend)
+        self._backend = Backend.of(config.backends[0])
         self._relay: Relay
         reading = ("GET", "HEAD")
         self._router = Router(
             [
                 self._generation("/v1/chat/completions", Chat, Chat.shape),
+                self._generation("/v1/messages", Messages, Messages.shape),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
@@ -234,9 +239,7 @@ def request_id(scope: Scope) -> str:
 def canonical(path: str) -> str:
     """The path that a client means: a base URL may have been given with ``/v1`` twice, or without, or with a slash."""
     path = _one_root(path.rstrip("/")) or "/"
-    if path in ("/chat/completions", "/models") or path.startswith("/models/"):
-        path = "/v1" + path
-    return path
+    return "/v1" + path if path in ROOTLESS or path.startswith("/models/") else path
 
 
 def _one_root(path: str) -> str:

@@ -25,7 +25,12 @@ DEFAULT_PORT = 8787
 
 @dataclass(frozen=True, slots=True)
 class BackendConfig:
-    """One model server and how to talk to it.
+    """One backend and how to talk to it.
+
+    ``url`` is where it is, ``replicas`` where there is more of the same. ``models`` are the names, or shell-style
+    patterns of names, that go to it, ``aliases`` further names (asked: sent); ``default``: so does every other name.
+    An only backend gets every name. ``per_model`` has by name or pattern of what is sent the configurations that hold
+    for single models instead of this one.
 
     ``model`` is sent instead of whatever the client asked for; None sends the client's own. ``key`` goes to the backend
     as ``Authorization: Bearer``. ``system_role`` False: the chat template knows no system message. ``prompt``: how
@@ -48,20 +53,26 @@ class BackendConfig:
     starts_in_reasoning: bool | None = None
     constrain: Constrain = "required"
     reask: int = 1
+    name: str = ""
+    replicas: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    default: bool = False
+    per_model: tuple[tuple[str, BackendConfig], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything the server needs to know.
 
-    ``port`` 0 picks a free one. ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous.
+    ``backends`` is in most cases one. ``port`` 0 picks a free one. ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous.
     ``keep_alive`` is the seconds of silence after which a stream gets a comment, and after which the HTTP status goes
     out at the latest; load balancers and clients give up between 60 and 100. ``connect_timeout`` is in seconds; there
     is no read timeout, since a slow machine may take many minutes over a long prompt. ``shutdown_timeout`` is how many
     seconds open streams may take to end after a signal.
     """
 
-    backend: BackendConfig
+    backends: tuple[BackendConfig, ...]
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     log_format: LogFormat = "human"

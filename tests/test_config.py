@@ -31,10 +31,10 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_and_not_shown(key: str) 
 
 
 def test_the_key_does_not_show_up_when_the_configuration_is_printed() -> None:
-    assert "sk-secret" not in repr(Config(BackendConfig("http://127.0.0.1:1", key="sk-secret")))
+    assert "sk-secret" not in repr(Config((BackendConfig("http://127.0.0.1:1", key="sk-secret"),)))
 
 
 def test_the_configuration_is_frozen() -> None:
-    config = Config(BackendConfig("http://127.0.0.1:1"))
+    config = Config((BackendConfig("http://127.0.0.1:1"),))
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.port = 1  # type: ignore[misc]

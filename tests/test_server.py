@@ -35,12 +35,12 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
     except ConfigError as error:
         pytest.skip(error.message)
     with bound:
-        server = Server(Config(BackendConfig("http://127.0.0.1:1")), bound, lambda url: None)
+        server = Server(Config((BackendConfig("http://127.0.0.1:1"),)), bound, lambda url: None)
         assert server.url.startswith("http://[::1]:")
 
 
 def test_it_serves_in_a_thread_until_the_block_ends() -> None:
-    with in_background(Config(BackendConfig("http://127.0.0.1:1"), port=0)) as server:
+    with in_background(Config((BackendConfig("http://127.0.0.1:1"),), port=0)) as server:
         assert get(server.url + "/health").json() == {"status": "ok"}
         host, _, port = server.url.removeprefix("http://").partition(":")
     with pytest.raises(ConnectionRefusedError):
@@ -48,5 +48,5 @@ def test_it_serves_in_a_thread_until_the_block_ends() -> None:
 
 
 def test_a_backend_that_cannot_be_one_is_told_before_anything_is_served() -> None:
-    with pytest.raises(ConfigError, match="backend URL"), in_background(Config(BackendConfig("nonsense"), port=0)):
+    with pytest.raises(ConfigError, match="backend URL"), in_background(Config((BackendConfig("nonsense"),), port=0)):
         pass

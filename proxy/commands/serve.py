@@ -126,17 +126,19 @@ def serve(
             embedded = stack.enter_context(embedded_model(model_file))
             backend, run = embedded.url, partial(serve_beside, model=embedded)
         config = Config(
-            backend=BackendConfig(
-                url=backend,
-                dispatcher=cast(DispatcherName, dispatcher),
-                model=model,
-                key=key,
-                forward_client_key=forward_client_key,
-                system_role=not no_system_role,
-                prompt=prompt,
-                prompt_example=cast(PromptExample, prompt_example),
-                dialect=dialect,
-                starts_in_reasoning={"true": True, "false": False}.get(starts_in_reasoning),
+            backends=(
+                BackendConfig(
+                    url=backend,
+                    dispatcher=cast(DispatcherName, dispatcher),
+                    model=model,
+                    key=key,
+                    forward_client_key=forward_client_key,
+                    system_role=not no_system_role,
+                    prompt=prompt,
+                    prompt_example=cast(PromptExample, prompt_example),
+                    dialect=dialect,
+                    starts_in_reasoning={"true": True, "false": False}.get(starts_in_reasoning),
+                ),
             ),
             host=host,
             port=port,
@@ -156,7 +158,7 @@ def _read_template(file: Path) -> ProtocolTemplate:
 
 
 def _announce(config: Config, url: str) -> None:
-    backend = config.backend.url.strip().partition("?")[0]  # the query may hold a key
+    backend = config.backends[0].url.strip().partition("?")[0]  # the query may hold a key
     click.echo(f"Toolgraft listens on {url}/v1 in front of {backend}")
 
 

@@ -51,6 +51,7 @@ class UpstreamError(ToolgraftError):
     ``headers`` are the upstream's own answers to "when may I try again" (``retry-after``, ``retry-after-ms``,
     ``x-should-retry``), to be passed on. ``retryable`` is False when the same request cannot succeed later
     (a template error, say): the surface then sends ``x-should-retry: false``. None leaves it to the client's SDK.
+    ``answered`` is the HTTP status that the backend itself gave in place of a reply, None when there was none.
     """
 
     default_status = 502
@@ -66,10 +67,12 @@ class UpstreamError(ToolgraftError):
         param: str | None = None,
         headers: tuple[tuple[str, str], ...] = (),
         retryable: bool | None = None,
+        answered: int | None = None,
     ) -> None:
         super().__init__(message, status=status, type=type, code=code, param=param)
         self.headers = headers
         self.retryable = retryable
+        self.answered = answered
 
 
 class ConfigError(ToolgraftError):

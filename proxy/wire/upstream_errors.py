@@ -99,9 +99,12 @@ def upstream_error(status: int, headers: Iterable[tuple[str, str]], body: bytes,
     except ValueError:
         said = None
     if said is not None:
-        return _with_words(said, status, where, passed)
-    said = _Words(f"The backend at {where} answered {_describe(text)} with status {status}.")
-    return _with_words(said, status if readable or 400 <= status < 500 else 502, "", passed)
+        error = _with_words(said, status, where, passed)
+    else:
+        said = _Words(f"The backend at {where} answered {_describe(text)} with status {status}.")
+        error = _with_words(said, status if readable or 400 <= status < 500 else 502, "", passed)
+    error.answered = status
+    return error
 
 
 def event_error(payload: Json) -> UpstreamError:

@@ -149,7 +149,7 @@ def main() -> None:
                 valid, right = run(way, f"{model.url}/v1")
             else:
                 backend = BackendConfig(model.url, prompt=PromptOptions(example=way.example))
-                with in_background(Config(backend, port=0)) as proxy:
+                with in_background(Config((backend,), port=0)) as proxy:
                     valid, right = run(way, f"{proxy.url}/v1")
             print(f"{way.name:37}{valid:>8}{right:>8}{time.monotonic() - begun:>8.0f}", flush=True)
 

@@ -39,7 +39,7 @@ def test_when_the_engine_dies_serving_ends_and_says_so(model_file: Path, capsys:
 
     with embedded_model(model_file) as model, bind("127.0.0.1", 0) as bound:
         assert "Starting the model SmolLM2-135M-Instruct.Q4_1 ..." in capsys.readouterr().err
-        server = Server(Config(BackendConfig(model.url)), bound, ready)
+        server = Server(Config((BackendConfig(model.url),)), bound, ready)
         with pytest.raises(ConfigError, match=r"engine ended by itself(?s:.*)exit status -9"):
             serve_beside(server, model)
     assert not model.alive

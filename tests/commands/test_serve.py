@@ -129,7 +129,7 @@ def test_options_become_the_configuration(configs: list[Config]) -> None:
     result = serve(*options, "--forward-client-key", "--no-system-role", KEY="sk-1")
     assert result.exit_code == 0, result.output
     (config,) = configs
-    backend = config.backend
+    backend = config.backends[0]
     assert (backend.url, backend.dispatcher, backend.model) == ("http://127.0.0.1:9", "xml", "m")
     assert (backend.key, backend.forward_client_key) == ("sk-1", True)
     assert (backend.system_role, backend.prompt) == (False, PromptOptions())
@@ -145,7 +145,7 @@ def test_the_readme_names_every_flag() -> None:
 
 def test_little_is_needed(configs: list[Config]) -> None:
     assert serve("--backend", "http://127.0.0.1:9").exit_code == 0
-    backend = configs[0].backend
+    backend = configs[0].backends[0]
     assert (backend.dispatcher, backend.model, backend.key) == ("auto", None, None)
     assert (backend.forward_client_key, backend.system_role) == (False, True)
 
@@ -154,8 +154,8 @@ def test_the_prompt_can_be_set(configs: list[Config]) -> None:
     own = FIXTURES / "prompts" / "own.jinja"
     options = ["--prompt-example", "on", "--prompt-style", "compact", "--prompt-template", str(own)]
     assert serve("--backend", "http://127.0.0.1:9", *options).exit_code == 0
-    prompt = configs[0].backend.prompt
-    assert (configs[0].backend.prompt_example, prompt.style) == ("on", "compact")
+    prompt = configs[0].backends[0].prompt
+    assert (configs[0].backends[0].prompt_example, prompt.style) == ("on", "compact")
     assert prompt.template is not None
     assert prompt.template.render([TOOL]) == read_template(own).render([TOOL])
 
@@ -164,7 +164,7 @@ def test_the_prompt_can_be_set(configs: list[Config]) -> None:
 def test_how_replies_are_read_can_be_set(configs: list[Config], given: str, told: bool | None) -> None:
     options = ["--dialect", "mistral", "--starts-in-reasoning", given]
     assert serve("--backend", "http://127.0.0.1:9", *options).exit_code == 0
-    assert (configs[0].backend.dialect, configs[0].backend.starts_in_reasoning) == ("mistral", told)
+    assert (configs[0].backends[0].dialect, configs[0].backends[0].starts_in_reasoning) == ("mistral", told)
 
 
 @pytest.mark.parametrize("options", [[], ["--backend", "http://127.0.0.1:9", "--local"]])
@@ -237,8 +237,8 @@ def events(configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_the_embedded_model_lives_as_long_as_the_server(configs: list[Config], events: list[str]) -> None:
     assert serve("--local").exit_code == 0
-    assert configs[0].backend.url == Model.url
-    assert configs[0].backend.prompt == PromptOptions()
+    assert configs[0].backends[0].url == Model.url
+    assert configs[0].backends[0].prompt == PromptOptions()
     assert events == ["file None", "started", f"served {Model.url}", "stopped"]
 
 

@@ -21,7 +21,7 @@ def proxy_before(
     """A proxy in front of ``backend``: its URL. ``options`` are ``BackendConfig``'s, ``config`` is ``Config``'s."""
     url = backend if isinstance(backend, str) else backend.url
     target = BackendConfig(url, dispatcher=dispatcher, **options)
-    with in_background(Config(target, port=0, **(config or {}))) as server:
+    with in_background(Config((target,), port=0, **(config or {}))) as server:
         yield server.url
 
 

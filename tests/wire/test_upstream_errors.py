@@ -293,3 +293,9 @@ def test_capability_errors(text: str) -> None:
 )
 def test_other_errors(text: str) -> None:
     assert not is_capability_error(text)
+
+
+@pytest.mark.parametrize(("body", "told"), [({"error": {"message": "busy"}}, 503), (b"<html>", 502)])
+def test_the_backend_s_own_status_is_kept_beside_the_one_that_is_told(body: Json | bytes, told: int) -> None:
+    refused = error(503, body)
+    assert (refused.status, refused.answered) == (told, 503)
