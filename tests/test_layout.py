@@ -13,6 +13,8 @@ MOST_LINES = 400
 TESTED_ELSEWHERE = {
     "core/callmodes.py": "core/test_parser.py",
     "core/machine.py": "core/test_parser.py",
+    "core/tentative.py": "core/test_parser.py",
+    "core/thinking.py": "core/test_parser.py",
     "core/regions.py": "core/test_parser.py",
     "core/output.py": "core/test_parser.py",
     "core/errors.py": "wire/test_openai_errors.py",

@@ -1,35 +1,30 @@
-"""The modes that read calls: which kind of body it is, the body, and what follows a call that may be no call at all."""
+"""The modes that read calls: which kind of body it is, and the body."""
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 
-from proxy.core.bare import begins_bare
 from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
 from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.calls import ToolSet
-from proxy.core.code import TICKS
-from proxy.core.forms import BodySpec, Form, Heading
+from proxy.core.forms import BodySpec, Heading
 from proxy.core.fragments import ArgumentStream
 from proxy.core.grammar import Grammar
-from proxy.core.machine import Machine, Step
-from proxy.core.notations import JSON, PYTHON
+from proxy.core.machine import BLANK, Step
 from proxy.core.regions import Region, Tentative, read_again
 from proxy.core.scanner import Marks, marks_of
+from proxy.core.tentative import TentativeModes
 
-_SPACE = re.compile(r"\s*")
 _LONGEST_START = 1_024  # characters by which a kind of body is told
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
 _MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
-_LONGEST_CODE_LINE = 2_000
 
 
-class CallModes(Machine):
+class CallModes(TentativeModes):
     """Reads calls from their opener on. ``read_calls``, ``stream_after``: see :class:`~proxy.core.parser.Parser`."""
 
     def __init__(
@@ -45,7 +40,7 @@ class CallModes(Machine):
         self._read_calls = read_calls
         self._stream_after = stream_after
         self._reread_length = 0
-        self._headed = False  # messages stand below headings, which say what is a call
+        self._open_ended = False  # the last call ended without a closer
         self._body: Body | None = None
         super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
 
@@ -59,6 +54,7 @@ class CallModes(Machine):
         self._mode = self._choose
         if form.kept:
             return at, True
+        self._region.start = len(mark)
         self._region.use(mark)
         return at + len(mark), True
 
@@ -66,7 +62,7 @@ class CallModes(Machine):
         """Which kind of body begins here?"""
         region = self._region
         assert region is not None  # noqa: S101 (a call was opened)
-        here = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        here = BLANK.match(text, at).end()  # type: ignore[union-attr]  # it always matches
         region.use(text[at:here])
         start = text[here : here + _LONGEST_START]
         whole = (final and not self._cut) or len(start) == _LONGEST_START
@@ -105,12 +101,29 @@ class CallModes(Machine):
                 self._region = None
                 self._mode = self._text
                 return at, True
-        self._region = None
         if region.form.kept:
+            self._region = None
             self._as_text(region.opener)
             return at + len(region.opener), True
-        self._as_text(region.raw)
+        if not final and self._grammar.openers.may_start(text, at):
+            return at, False
+        if text.startswith(region.opener, at):  # written twice
+            region.use(region.opener)
+            region.start = region.size
+            return at + len(region.opener), True
+        self._region = None
+        if not self._closes_the_last(region):
+            self._as_text(region.raw)
         return at, True
+
+    def _closes_the_last(self, region: Region) -> bool:
+        """Whether the opener of ``region``, in which there is no call, was written for a closer; it is dropped then."""
+        closes = self._open_ended and region.opener not in self._grammar.foreign
+        if closes:
+            self._open_ended = False
+            self._mode = self._text
+            self._out.problem("dropped_markup", f"{region.opener} stood where a call should be closed.", region.opener)
+        return closes
 
     @abstractmethod
     def _heading(self, heading: Heading) -> None:
@@ -124,10 +137,11 @@ class CallModes(Machine):
         piece = text[at:end]
         region.use(piece)
         if status is Status.DONE:
+            self._open_ended = not piece.rstrip().endswith(tuple(region.form.closers))
             self._complete(region, body)
             return end, True
         if status is Status.NOT:
-            return self._reread(region, text[end:], len(region.opener))
+            return self._reread(region, text[end:], region.start or len(region.opener))
         if not final:
             self._flow(region, body, piece)
             return end, False
@@ -227,17 +241,6 @@ class CallModes(Machine):
     def _all_valid(self, calls: list[RawCall]) -> bool:
         return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)
 
-    def _as_text(self, raw: str) -> None:
-        """``raw``, and what was held back in front of it, is text after all."""
-        held = self._tentative
-        self._tentative = None
-        self._mode = self._text
-        if held is not None:
-            self._show("".join(held.raw))
-            if held.closed or (held.rule == "whole" and self._code.closes_fence("".join(held.raw[1:]) + raw)):
-                self._code.fence = ""
-        self._show(raw)
-
     def _reread(self, region: Region, rest: str, shown: int) -> Step:
         """The first ``shown`` characters of ``region`` are text; what follows is read again."""
         raw = region.raw
@@ -262,7 +265,7 @@ class CallModes(Machine):
                 self._send(call)
             self._out.problem("cut", "The reply ended inside a call.", raw)
             return len(self._pending), False
-        start = 0 if region.form.kept else len(region.opener)
+        start = region.start
         closers = Marks(region.form.closers)
         at = start
         for _ in range(_MOST_CLOSERS):
@@ -277,90 +280,11 @@ class CallModes(Machine):
                 self._pending = raw[found.end :]
                 return 0, True
             at = found.end
+        if self._tentative is None and region.stream is None and self._closes_the_last(region):
+            self._region = self._body = None
+            self._pending = raw[start:]
+            return 0, True
         self._out.problem("unreadable", "A call was opened and never completed.", raw)
         first = self._grammar.ends.find(raw, max(start, 1))
         shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
         return self._reread(region, "", shown)
-
-    # ---- mode: tentative, and calls without a tag
-
-    def _maybe_bare(self, text: str, at: int, final: bool) -> Step:
-        """A bracket at the start of a line: what names a declared tool is a call if it is all, or if a closer follows.
-
-        In a dialect whose calls have no mark it is one wherever it stands.
-        """
-        head = self._out.empty
-        places = self._code.line_start and (head or text[at] == "{")
-        bare: bool | None = False
-        if (places or self._grammar.bare) and self._code.outside and not self._headed:
-            bare = begins_bare(self._tools, text, at, final=final)
-        if bare is None:
-            return at, False
-        if not bare:
-            self._show(text[at])
-            return at + 1, True
-        if not self._grammar.bare:
-            self._tentative = Tentative("whole", [], orphan=not head)
-        return self._open_bare(at, ())
-
-    def _open_bare(self, at: int, closers: tuple[str, ...]) -> Step:
-        self._region = Region("", Form("", (PYTHON, JSON), closers), bare=True)
-        self._mode = self._choose
-        return at, True
-
-    def _tentatively(self, text: str, at: int, final: bool) -> Step:
-        """Behind tentative calls: white space and terminators decide nothing; the end of the reply, or text, does."""
-        held = self._tentative
-        assert held is not None  # noqa: S101 (the mode says so)
-        if held.rule == "inline":
-            return self._inline_ends(held, text, at, final)
-        here = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        while mark := self._grammar.terminator_marks.at(text, here):
-            here = _SPACE.match(text, here + len(mark)).end()  # type: ignore[union-attr]
-        held.raw.append(text[at:here])
-        if here == len(text):
-            if not final:
-                return here, False
-            if held.orphan:
-                self._as_text("")
-            else:
-                self._accept(held)
-            return here, True
-        if held.rule == "fence" and not held.closed and text.startswith(self._code.fence, here):
-            held.closed = True
-            held.raw.append(self._code.fence)
-            return here + len(self._code.fence), True
-        closers, openers = self._grammar.closers, self._grammar.openers
-        if held.rule == "whole" and (mark := closers.at(text, here)):
-            self._accept(held)
-            return here + len(mark), True
-        if held.rule == "fence" and not held.closed and (mark := openers.at(text, here)):
-            return self._open(mark, here)
-        undecided = (closers, openers, self._grammar.terminator_marks, Marks((self._code.fence or "`",)))
-        if not final and any(marks.may_start(text, here) for marks in undecided):
-            return here, False
-        self._as_text("")
-        return here, True
-
-    def _inline_ends(self, held: Tentative, text: str, at: int, final: bool) -> Step:
-        """A call in inline code is text; if the code never closes on its line, it was no code."""
-        line = text.find("\n", at)
-        for run in TICKS.finditer(text, at, line if line >= 0 else len(text)):
-            if run.end() == len(text) and not final:
-                return at, False
-            if run[0] == "`" * self._code.inline:
-                self._as_text("")
-                return at, True
-        if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
-            self._code.inline = 0
-            self._accept(held)
-            return at, True
-        return at, False
-
-    def _accept(self, held: Tentative) -> None:
-        self._tentative = None
-        self._code.fence = ""
-        self._mode = self._text
-        for call in held.calls:
-            if not self.done:
-                self._send(call)

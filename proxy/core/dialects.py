@@ -22,9 +22,11 @@ from proxy.core.notations import (
     JSON_LIST,
     KIMI_CALL,
     KIMI_TAGS,
+    LOOSE_PYTHON,
     MINIMAX_TAGS,
     MISTRAL_CALL,
     MUSE_THOUGHT,
+    NAMED_CALL,
     PAIRS,
     PLAMO_CALL,
     PYTHON,
@@ -35,7 +37,7 @@ from proxy.core.notations import (
 
 THINK = Reasoning("<think>", "</think>")
 
-_CALL_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>")
+_CALL_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>", "</tool_call >")
 
 
 def _messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -> tuple[Form, ...]:
@@ -49,7 +51,11 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="hermes",
         source="Nous Hermes 2 Pro, Qwen 2.5 and Qwen 3 chat templates; Toolgraft's own protocol",
-        forms=tuple(Form(opener, (JSON,), _CALL_CLOSERS) for opener in ("<tool_call>", "<toolcall>", "<tool-call>")),
+        forms=(
+            Form("<tool_call>", (LOOSE_PYTHON, JSON), _CALL_CLOSERS),
+            *(Form(opener, (JSON,), _CALL_CLOSERS) for opener in ("<toolcall>", "<tool-call>", "<tool_call >")),
+            Form("<tool_call name=", (NAMED_CALL,), _CALL_CLOSERS, kept=True),
+        ),
         reasoning=(THINK, Reasoning("<thinking>", "</thinking>"), Reasoning("<thought>", "</thought>")),
         terminators=("<|im_end|>", "<|endoftext|>", "</s>", "<eos>"),
     ),

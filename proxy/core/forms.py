@@ -54,7 +54,12 @@ class TagsBody:
 
 @dataclass(frozen=True, slots=True)
 class PythonBody:
-    """Python calls with keyword arguments, ``[f(a=1), g()]``, the brackets optional."""
+    """Python calls with keyword arguments, ``[f(a=1), g()]``, the brackets optional.
+
+    ``loose``: what stands around it could hold anything, so the tool must be a declared one.
+    """
+
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

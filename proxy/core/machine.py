@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
@@ -17,6 +18,9 @@ Step: TypeAlias = tuple[int, bool]
 
 Mode: TypeAlias = Callable[[str, int, bool], Step]
 """Uses up ``text`` from an index on; the third argument says that nothing comes after ``text``."""
+
+BLANK = re.compile(r"[\s\u200b\u2060\ufeff]*")
+"""White space, and characters that take no space: some models begin with a byte order mark, or put one behind a tag."""
 
 _LONG_PENDING = 512
 
@@ -37,6 +41,7 @@ class Machine(ABC):
         self._total = 0  # characters that have come
         self._closing: str | None = None  # the finish reason, once it is known
         self._failure: str | None = None  # why the reply cannot be completed honestly
+        self._headed = False  # messages stand below headings, which say what is a call
         self._begin()
 
     def _begin(self) -> None:
@@ -45,6 +50,7 @@ class Machine(ABC):
         self._code = Code()
         self._region: Region | None = None
         self._tentative: Tentative | None = None
+        self._fence_line = ""  # the line that opened a code fence, while a call may follow
 
     def _take_in(self, text: str) -> None:
         """Read ``text``. When much is pending, the next look waits until as much again has come.

@@ -9,6 +9,7 @@ from proxy.core.forms import Heading, JsonBody, PythonBody, TagsBody
 JSON = JsonBody()
 JSON_LIST = JsonBody(starts="[")
 PYTHON = PythonBody()
+LOOSE_PYTHON = PythonBody(loose=True)
 
 _NAME = r"(?P<name>[\w.:/-]+)"
 _ATTRIBUTE = r"""{}=(?P<quote>["'])(?P<{}>[^<>]*?)(?P=quote)"""
@@ -63,6 +64,7 @@ def functions(tag: str, parameter: str) -> TagsBody:
     )
 
 
+NAMED_CALL = headed(rf"<tool_call {_ATTRIBUTE.format('name', 'name')}\s*>\s*", until=">")
 MISTRAL_CALL = headed(rf"{_NAME}\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*")
 DEEPSEEK_CALL = headed(rf"(?:function<｜tool▁sep｜>)?{_NAME}\s*(?:<｜tool▁sep｜>)?\s*")
 FUNCTIONARY_CALL = headed(rf"{_NAME}\n")
@@ -84,7 +86,7 @@ STEP_TAGS = invoke(
 
 FUNCTION_TAGS = TagsBody(
     lead="<function=",
-    call=re.compile(r"<function=(?P<name>[^>\n<]+)>"),
+    call=re.compile(r"<function=(?P<name>[^>\n<{]+)(?:>|(?=\{))"),
     call_end="</function>",
     parameter=re.compile(r"<parameter=(?P<key>[^>\n<]+)>"),
     parameter_end="</parameter>",

@@ -25,6 +25,7 @@ class Output:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.taken = False
         self.calls = 0
+        self._behind_call = False
         self.reasoning: list[str] = []
         self._new_id = new_id
         self._events: list[Event] = []
@@ -42,6 +43,11 @@ class Output:
     def empty(self) -> bool:
         """Whether neither text nor a call has come."""
         return not self._visible.started and not self.calls
+
+    @property
+    def behind_call(self) -> bool:
+        """Whether a call came and no visible text since."""
+        return self._behind_call
 
     def take(self) -> list[Event]:
         """Hand over the events since the last time, neighbouring deltas joined."""
@@ -69,7 +75,9 @@ class Output:
 
     def text(self, text: str) -> None:
         """``text`` is part of the answer."""
-        self._add(TextDelta, self._visible.take(text))
+        shown = self._visible.take(text)
+        self._behind_call = self._behind_call and not shown
+        self._add(TextDelta, shown)
 
     def terminator(self, mark: str) -> None:
         """``mark`` ends the reply; it is part of the answer only if more of it follows."""
@@ -106,6 +114,7 @@ class Output:
         """The call that has begun is complete."""
         self._events.append(ToolCallEnd(self.calls))
         self.calls += 1
+        self._behind_call = True
 
     def finish_call(self, call: Resolved, sent: str) -> bool:
         """Send the rest of a call whose beginning is out. False: the call does not fit what was sent."""

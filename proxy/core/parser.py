@@ -5,6 +5,7 @@ The reader is always in one mode, and a mode is one method that uses up some of 
     head        before the first visible character: white space, an opening think mark
     reasoning   between think marks
     text        the answer: looks for marks
+    aside       a think mark that begins a line of the answer, or follows a call
     fence       behind the opening line of a code fence: a call may follow
     choose      behind the opener of a call: which kind of body is it?
     body        inside a call: a body reader decides where it ends
@@ -23,18 +24,16 @@ from collections.abc import Callable, Iterable, Mapping
 
 from proxy.core.bare import begins_bare
 from proxy.core.bodies.base import RawCall
-from proxy.core.callmodes import CallModes
 from proxy.core.calls import ToolSet
 from proxy.core.code import TICKS
 from proxy.core.collect import Reply, collect
 from proxy.core.dialects import RESULT_MARKS, RESULTS_LINE
 from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
-from proxy.core.forms import Heading
 from proxy.core.grammar import AUTO, grammar
 from proxy.core.machine import Step
 from proxy.core.model import Json, Tool
 from proxy.core.regions import Tentative
-from proxy.core.scanner import Marks, marks_of
+from proxy.core.thinking import ReasoningModes
 
 _SPACE = re.compile(r"\s*")
 
@@ -44,7 +43,7 @@ def new_call_id() -> str:
     return "call_" + secrets.token_hex(12)
 
 
-class Parser(CallModes):
+class Parser(ReasoningModes):
     """Reads one reply.
 
     ``tools``
@@ -81,25 +80,16 @@ class Parser(CallModes):
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
         self._whole = whole
-        self._starts_in_reasoning = starts_in_reasoning
-        self._source: list[str] = []  # all text so far, while a lone think closer could still claim it
         self._finished = False
         super().__init__(
             ToolSet(map(Tool.of, tools)),
             grammar(dialect),
+            starts_in_reasoning=starts_in_reasoning,
             read_calls=read_calls,
             parallel=parallel,
             stream_after=None if whole else stream_arguments_after,
             new_id=new_id,
         )
-        self._mode = self._head
-
-    def _begin(self) -> None:
-        super()._begin()
-        self._had_reasoning = False
-        self._literal_think = False  # an opening think mark stands in the answer, so its closer belongs there too
-        self._think_closers = Marks(())
-        self._fence_line = ""
 
     # ---- in and out
 
@@ -152,86 +142,6 @@ class Parser(CallModes):
             return given  # type: ignore[return-value]  # all three are finish reasons
         return "tool_calls" if self._out.calls else "stop"
 
-    # ---- modes: head, reasoning
-
-    def _head(self, text: str, at: int, final: bool) -> Step:
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-        if at == len(text):
-            return at, False
-        if not final and self._grammar.think_openers.may_start(text, at):
-            return at, False
-        mark = self._grammar.think_openers.at(text, at)
-        if mark:
-            self._open_reasoning(mark)
-            return at + len(mark), True
-        if self._starts_in_reasoning:
-            self._think_closers = self._grammar.think_closers
-            self._had_reasoning = True
-            self._mode = self._reasoning
-        else:
-            self._mode = self._start
-        return at, True
-
-    def _start(self, text: str, at: int, final: bool) -> Step:
-        """In front of the answer: some openers count only here."""
-        if self._out.empty:
-            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-            heads, thinking = self._grammar.heads, self._grammar.think_openers
-            if at == len(text) or (not final and (heads.may_start(text, at) or thinking.may_start(text, at))):
-                return at, False
-            opener = thinking.at(text, at)
-            if opener:  # once more, with nothing said in between
-                self._out.reason("\n\n")
-                self._open_reasoning(opener)
-                return at + len(opener), True
-            mark = heads.at(text, at)
-            if mark:
-                return self._open(mark, at)
-        self._mode = self._text
-        return at, True
-
-    def _heading(self, heading: Heading) -> None:
-        self._headed = True
-        self._mode = self._text
-        if heading.closers:
-            self._think_closers = marks_of(frozenset(heading.closers))
-            self._had_reasoning = True
-            self._source.clear()
-            self._mode = self._reasoning
-
-    def _open_reasoning(self, mark: str) -> None:
-        self._think_closers = marks_of(frozenset(self._grammar.closers_of[mark]))
-        self._had_reasoning = True
-        self._source.clear()
-        self._mode = self._reasoning
-
-    def _reasoning(self, text: str, at: int, final: bool) -> Step:
-        found = self._think_closers.find(text, at, final=final)
-        if found:
-            self._out.reason(text[at : found.start])
-            self._mode = self._start
-            return (found.start if self._grammar.openers.at(found.mark, 0) else found.end), True
-        hold = len(text) if final else self._think_closers.hold(text, at)
-        self._out.reason(text[at:hold])
-        return hold, False
-
-    def _late_reasoning(self, mark: str, end: int) -> None:
-        """A closing think mark without its opener: what stands before it was reasoning, if that can still be said."""
-        if self._out.taken:
-            self._had_reasoning = True
-            self._out.problem(
-                "late_reasoning",
-                f"The reply closed its reasoning with {mark} but never opened it; what came before went out as text. "
-                "Set starts_in_reasoning (--starts-in-reasoning true) for this model.",
-            )
-            return
-        source = "".join(self._source)
-        behind = len(self._pending) - end
-        self._begin()
-        self._had_reasoning = True
-        self._source.clear()
-        self._out.reason(source[: len(source) - behind].removesuffix(mark))
-
     # ---- mode: text
 
     def _text(self, text: str, at: int, final: bool) -> Step:
@@ -265,6 +175,9 @@ class Parser(CallModes):
         elif mark in table.anywhere:
             self._open_reasoning(mark)
         elif mark in table.closers_of:
+            if self._code.line_start or self._out.behind_call:
+                self._mode = self._aside
+                return at, True
             self._literal_think = True
             self._show(mark)
         elif mark in table.think_closers.marks:
@@ -324,7 +237,7 @@ class Parser(CallModes):
         opener = self._grammar.openers.at(text, here) if self._read_calls else None
         if opener is None and not final and self._read_calls and self._grammar.openers.may_start(text, here):
             return here, False
-        if self._read_calls and self._out.empty and not self._headed:
+        if self._read_calls and self._out.empty and not self._headed and self._tentative is None:
             bare = begins_bare(self._tools, text, here, final=final)
             if bare is None:
                 return here, False
@@ -333,9 +246,12 @@ class Parser(CallModes):
                 return self._open_bare(here, (self._code.fence,))
         self._mode = self._text
         if opener is None:
-            self._show(self._fence_line)
+            self._as_text(self._fence_line)
             return here, True
-        self._tentative = Tentative("fence", [self._fence_line])
+        if self._tentative is None:
+            self._tentative = Tentative("fence", [])
+        self._tentative.raw.append(self._fence_line)
+        self._tentative.closed = False
         return self._open(opener, here)
 
     # ---- the end

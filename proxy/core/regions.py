@@ -18,13 +18,14 @@ Rule = Literal["fence", "inline", "whole"]
 
 @dataclass(slots=True)
 class Region:
-    """A call being read. :attr:`raw` is all of its text so far, the opener included."""
+    """A call being read. :attr:`raw` is all of its text so far, the opener included; the body begins at ``start``."""
 
     opener: str
     form: Form
     size: int = 0
     bare: bool = False
     stream: ArgumentStream | None = None
+    start: int = 0
     look_again: int = 0  # the size at which to see whether arguments can flow
     _text: StringIO = field(default_factory=StringIO)
 

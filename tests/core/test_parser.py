@@ -53,7 +53,39 @@ ROWS = (
     Row("a comparison is text", "if a < b and c <d> e", content="if a < b and c <d> e"),
     Row("half a tag at the end", "the operator <tool", content="the operator <tool"),
     Row("misspelt tag", '<toolcall> {"name":"get_time","arguments":{}} </toolcall>', (NOON_CALL,)),
+    Row("a byte order mark", f"\ufeff<think>Hm.</think>{NOON}", (NOON_CALL,), reasoning="Hm."),
+    Row("characters without width", f"<tool_call>\u200b\n\ufeff{NOON.removeprefix('<tool_call>')}", (NOON_CALL,)),
     # where a call ends
+    Row(
+        "an opener for a closer, then words",
+        f"{NOON.removesuffix('</tool_call>')}<tool_call>\nDone.",
+        (NOON_CALL,),
+        "Done.",
+        problems=frozenset({"dropped_markup"}),
+    ),
+    Row("openers without a call", "<tool_call><tool_call> is a tag.", content="<tool_call><tool_call> is a tag."),
+    Row("half a closer at the end", OSLO.removesuffix("call>"), (OSLO_CALL,)),
+    Row("half a closer, cut", OSLO.removesuffix("call>"), (OSLO_CALL,), given="length", finish="length"),
+    Row("half a closer of tags", "<function=get_time></functio", (NOON_CALL,)),
+    Row(
+        "quotes around the closer of JSON in tags",
+        '<function=run>{"command": "echo "</function>" x"}</function>',
+        (("run", {"command": 'echo "</function>" x'}),),
+        problems=frozenset({"repaired"}),
+    ),
+    Row(
+        "quotes around the closer of JSON behind a name",
+        '<tool_call>run\n{"command": "echo "</tool_call>" x"}\n</tool_call>',
+        (("run", {"command": 'echo "</tool_call>" x'}),),
+        problems=frozenset({"repaired"}),
+    ),
+    Row(
+        "a missing bracket of JSON in tags",
+        '<function=run>{"command": "ls"</function>',
+        (("run", {"command": "ls"}),),
+        problems=frozenset({"repaired"}),
+    ),
+    Row("Python of no tool", '<tool_call>print("x")</tool_call>', content='<tool_call>print("x")</tool_call>'),
     Row("no closer, complete", OSLO.removesuffix("</tool_call>"), (OSLO_CALL,)),
     Row("next opener closes", OSLO.removesuffix("</tool_call>") + "\n" + NOON, (OSLO_CALL, NOON_CALL)),
     Row(
@@ -237,6 +269,16 @@ ROWS = (
     ),
     Row("lone closer", f"The clock.\n</think>\n\n{NOON}", (NOON_CALL,), reasoning="The clock."),
     Row("think marks in the answer", "Hi. Use <think>x</think> so.", content="Hi. Use <think>x</think> so."),
+    Row(
+        "a draft amid the answer",
+        f"Well.\n<think>\nOr {OSLO}?\n</think>\n{NOON}",
+        (NOON_CALL,),
+        "Well.",
+        f"Or {OSLO}?",
+    ),
+    Row("a draft behind the call", f"{NOON}<think>Or {OSLO}", (NOON_CALL,), reasoning=f"Or {OSLO}"),
+    Row("reasoning and more of it", "<think>A.</think>B.\n<think>C.</think>\nD.", (), "B.\n\nD.", "A.\n\nC."),
+    Row("a think mark on a line of its own", "Write\n<think>\nfirst.", content="Write\n<think>\nfirst."),
     Row("think marks in code", "Write `</think>` last.", content="Write `</think>` last."),
     # calls in code, and calls without a tag
     Row("inline code", f"Write `{NOON}` to call.", content=f"Write `{NOON}` to call."),
@@ -277,6 +319,17 @@ ROWS = (
         "bare JSON and more",
         '{"name": "get_time", "arguments": {}} is how.',
         content='{"name": "get_time", "arguments": {}} is how.',
+    ),
+    Row("a fence a call", f"```\n{OSLO}\n```\n\n```xml\n{NOON}\n```", (OSLO_CALL, NOON_CALL)),
+    Row(
+        "a fence with a call, then one with code",
+        f"```\n{OSLO}\n```\n```python\nprint(1)\n```",
+        content=f"```\n{OSLO}\n```\n```python\nprint(1)\n```",
+    ),
+    Row(
+        "two fences in an explanation",
+        f"```\n{OSLO}\n```\n```\n{NOON}\n```\nSo it is done.",
+        content=f"```\n{OSLO}\n```\n```\n{NOON}\n```\nSo it is done.",
     ),
     # results that the model makes up
     Row(

@@ -12,6 +12,7 @@ from io import StringIO
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
 from proxy.core.bodies.base import Item, Leftover, RawCall, Reading, Status
+from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
 from proxy.core.forms import JsonBody
 from proxy.core.scanner import Marks, marks_of
@@ -22,10 +23,7 @@ _FENCE_CLOSE = re.compile(r"\s*```")
 _BETWEEN = re.compile(r"[\s,;]*")
 _BRACKETS = re.compile(r"[\s\]}`]*")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_QUOTES = ('"', "'")
-_BLANKS = re.compile(r"[ \t]*")
 _LONGEST_HEADER = 300
-_LONGEST_GAP = 16  # characters between a quote and a closer beside it
 _LONGEST_REMARK = 200  # characters of talk between the JSON and its closer; more than that is an answer
 _MOST_ATTEMPTS = 16  # repairs tried in one body, so that a hostile text costs a bounded number of looks
 
@@ -139,6 +137,9 @@ class JsonReader:
         if closer:
             self._finish()
             return here + len(closer), Status.DONE
+        if final and self._closers.hold(text, here) == here < len(text):  # the reply ends within the closer
+            self._finish()
+            return len(text), Status.DONE
         if self._name is None and not fence and text[here : here + 1] in ("{", "["):
             here = self._use(text, at, here)
             self._open_value()
@@ -197,10 +198,9 @@ class JsonReader:
         while found := self._ends.find(text, at, final=final):
             at = self._use(text, at, found.start)
             closed = found.mark in self._closers.marks
-            behind = _BLANKS.match(text, found.end).end()  # type: ignore[union-attr]  # it always matches
-            if closed and not final and behind == len(text) and self._quote_before():
+            quoted = stands_in_quotes(self._end(), text, found.end, final=final) if closed else False
+            if quoted is None:
                 return at, Status.MORE
-            quoted = text[behind : behind + 1] in _QUOTES and self._quote_before()
             if self._repair(closed=closed, quoted=quoted):
                 return (found.end if closed else found.start), Status.DONE
             at = self._use(text, found.start, found.end)
@@ -209,10 +209,10 @@ class JsonReader:
             return at, Status.DONE if self._repair(closed=False) else Status.MORE
         return self._use(text, at, self._ends.hold(text, at)), Status.MORE
 
-    def _quote_before(self) -> bool:
-        """Whether the body so far ends with a quote."""
-        self._text.seek(max(0, self._length - _LONGEST_GAP))
-        return self._text.read().rstrip(" \t").endswith(_QUOTES)
+    def _end(self) -> str:
+        """The last characters of the body so far."""
+        self._text.seek(max(0, self._length - LONGEST_GAP))
+        return self._text.read()
 
     def _repair(self, *, closed: bool, quoted: bool = False) -> bool:
         """Whether the body so far has one reading. Without a closer nothing may be added to make it complete, nor with

@@ -23,6 +23,7 @@ class PythonReader(SpanReader):
     """Reads a :class:`PythonBody`. Without closers it is a list in brackets and ends with them."""
 
     def __init__(self, spec: PythonBody, closers: Marks, openers: Marks) -> None:
+        self._loose = spec.loose
         super().__init__(closers, openers, own_end=")]", finals=(")", "]"))
 
     @staticmethod
@@ -34,12 +35,12 @@ class PythonReader(SpanReader):
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
         try:
-            return _calls(text, forgiving=forgiving)
+            return _calls(text, forgiving=forgiving, loose=self._loose)
         except ValueError:
             return None
 
 
-def _calls(text: str, *, forgiving: bool) -> list[RawCall]:
+def _calls(text: str, *, forgiving: bool, loose: bool) -> list[RawCall]:
     literals = Relaxed(text, PYTHON_QUOTES, forgiving=forgiving)
     at = literals.space(0)
     listed = text.startswith("[", at)
@@ -51,7 +52,7 @@ def _calls(text: str, *, forgiving: bool) -> list[RawCall]:
     while found := _CALL.match(text, at):
         arguments, at = _arguments(literals, found.end())
         repairs = ("quotes inside a string were not escaped",) if forgiving else ()
-        calls.append(RawCall(found["name"], arguments, repairs))
+        calls.append(RawCall(found["name"], arguments, repairs, loose=loose))
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it always matches
     if listed and text.startswith("]", at):
         at = literals.space(at + 1)

@@ -12,11 +12,13 @@ from abc import ABC, abstractmethod
 from io import StringIO
 
 from proxy.core.bodies.base import RawCall, Reading, Status
+from proxy.core.bodies.quotes import stands_in_quotes
 from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 _TAIL = 64
 _SHORT = 256
+_SHORTEST_END = 2  # characters that say nothing of what they begin
 _MOST_ATTEMPTS = 16  # readings tried in one body, so that a hostile text costs a bounded number of looks
 
 
@@ -39,6 +41,7 @@ class SpanReader(ABC):
         self._pairing = frozenset(mark.replace("</", "<", 1) for mark in self._closers.marks)
         self._quoted = 0  # openers that stand inside a value, and whose closers so do too
         self._attempts = 0
+        self._in_quotes = False  # the closer at which the body is taken to end stands in quotes
         self._waiting = False  # the body does not end at the closer that comes next, unless what follows it says so
 
     @abstractmethod
@@ -50,6 +53,10 @@ class SpanReader(ABC):
         while found := self._marks.find(text, at, final=final):
             self._use(text[at : found.start])
             if found.mark in self._closers.marks:
+                in_quotes = stands_in_quotes(self._tail, text, found.end, final=final)
+                if in_quotes is None:
+                    return found.start, Status.MORE
+                self._in_quotes = in_quotes
                 if not self._waiting and self._complete(self._own_end, closed=True):
                     return found.end, Status.DONE
                 ends = self._ends(text, found.end, final=final)
@@ -65,8 +72,13 @@ class SpanReader(ABC):
                 self._quoted += found.mark in self._pairing
             self._use(text[found.start : found.end])
             at = found.end
-        hold = len(text) if final else self._marks.hold(text, at)
+        hold = self._marks.hold(text, at)
         self._use(text[at:hold])
+        if final:
+            if len(text) - hold > _SHORTEST_END and self._complete(self._own_end, closed=True):
+                return len(text), Status.DONE
+            self._use(text[hold:])
+            hold = len(text)
         return hold, Status.DONE if final and self._complete("", closed=False) else Status.MORE
 
     def _use(self, piece: str) -> None:

@@ -9,11 +9,13 @@ the next parameter begins or the call ends.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
 
 from proxy.core.arguments.jsontext import dumps, members
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.base import RawCall, Value
+from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import TagsBody
 from proxy.core.scanner import Marks
@@ -24,6 +26,7 @@ _ITEM = "item"
 _WIDEST_INDENT = 64
 _LONGEST_TAG = 300
 _DEEPEST = 500
+_MOST_STOPS = 16  # ends of broken JSON that are tried
 
 
 class TagsReader(SpanReader):
@@ -49,7 +52,7 @@ class TagsReader(SpanReader):
         if (not closed and self._spec.call_end is None) or (forgiving and self._spec.nested):
             return None
         try:
-            return _Markup(self._spec, text, forgiving=forgiving).calls()
+            return _Markup(self._spec, text, forgiving=forgiving, in_quotes=self._in_quotes).calls()
         except (ValueError, RecursionError):
             return None
 
@@ -63,8 +66,9 @@ def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
 class _Markup:
     """One body's text. Everything raises ``ValueError`` where the text is not what it should be."""
 
-    def __init__(self, spec: TagsBody, text: str, *, forgiving: bool) -> None:
+    def __init__(self, spec: TagsBody, text: str, *, forgiving: bool, in_quotes: bool = False) -> None:
         self._spec = spec
+        self._in_quotes = in_quotes  # the closer behind the text stands in quotes
         self._text = text
         self._forgiving = forgiving
         self._first = (spec.lead or "<")[0]  # with which every tag begins
@@ -113,11 +117,26 @@ class _Markup:
             behind = members(self._text, at)[1]
             return RawCall(name, self._text[at:behind], loose=self._spec.loose), self._space(behind)
         except ValueError:
-            stop = len(self._text) if end is None else self._text.find(end, at)
-            mended = repair(self._text[at:stop]) if stop >= 0 else None
-            if mended is None or len(mended.texts) != 1 or not mended.texts[0].startswith("{"):
-                raise
-            return RawCall(name, mended.texts[0], mended.repairs, loose=self._spec.loose), stop
+            for stop, quoted in self._stops(at, end):
+                mended = repair(self._text[at:stop])
+                readable = mended is not None and len(mended.texts) == 1 and mended.texts[0].startswith("{")
+                if mended is not None and readable and not (quoted and mended.completed):
+                    return RawCall(name, mended.texts[0], mended.repairs, loose=self._spec.loose), stop
+            raise
+
+    def _stops(self, at: int, end: str | None) -> Iterator[tuple[int, bool]]:
+        """Where JSON from ``at`` on, not all of it strict, may end, and whether that stands in quotes."""
+        if end is None:
+            yield len(self._text), self._in_quotes
+            return
+        for _ in range(_MOST_STOPS):
+            stop = self._text.find(end, at)
+            if stop < 0:
+                return
+            before = self._text[max(0, stop - LONGEST_GAP) : stop]
+            at = stop + len(end)
+            quoted = stands_in_quotes(before, self._text, at, final=True)
+            yield stop, self._in_quotes if at == len(self._text) else bool(quoted)
 
     def _values(self, at: int, call_end: str | None) -> tuple[list[Value], int]:
         values: dict[str, Value] = {}

@@ -1,0 +1,139 @@
+"""The modes of reasoning, and of what stands in front of the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from proxy.core.callmodes import CallModes
+from proxy.core.calls import ToolSet
+from proxy.core.forms import Heading
+from proxy.core.grammar import Grammar
+from proxy.core.machine import BLANK, Step
+from proxy.core.scanner import Marks, marks_of
+
+_SPACE = re.compile(r"\s*")
+
+
+class ReasoningModes(CallModes):
+    """Tells reasoning from the answer. ``starts_in_reasoning``: see :class:`~proxy.core.parser.Parser`."""
+
+    def __init__(
+        self,
+        tools: ToolSet,
+        grammar: Grammar,
+        *,
+        starts_in_reasoning: bool,
+        read_calls: bool,
+        parallel: bool,
+        stream_after: int | None,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._starts_in_reasoning = starts_in_reasoning
+        self._source: list[str] = []  # all text so far, while a lone think closer could still claim it
+        super().__init__(
+            tools, grammar, read_calls=read_calls, parallel=parallel, stream_after=stream_after, new_id=new_id
+        )
+        self._mode = self._head
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._had_reasoning = False
+        self._literal_think = False  # an opening think mark stands in the answer, so its closer belongs there too
+        self._think_closers = Marks(())
+
+    def _head(self, text: str, at: int, final: bool) -> Step:
+        at = BLANK.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        if at == len(text):
+            return at, False
+        if not final and self._grammar.think_openers.may_start(text, at):
+            return at, False
+        mark = self._grammar.think_openers.at(text, at)
+        if mark:
+            self._open_reasoning(mark)
+            return at + len(mark), True
+        if self._starts_in_reasoning:
+            self._think_closers = self._grammar.think_closers
+            self._had_reasoning = True
+            self._mode = self._reasoning
+        else:
+            self._mode = self._start
+        return at, True
+
+    def _start(self, text: str, at: int, final: bool) -> Step:
+        """In front of the answer: some openers count only here."""
+        if self._out.empty:
+            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+            heads, thinking = self._grammar.heads, self._grammar.think_openers
+            if at == len(text) or (not final and (heads.may_start(text, at) or thinking.may_start(text, at))):
+                return at, False
+            opener = thinking.at(text, at)
+            if opener:  # once more, with nothing said in between
+                self._out.reason("\n\n")
+                self._open_reasoning(opener)
+                return at + len(opener), True
+            mark = heads.at(text, at)
+            if mark:
+                return self._open(mark, at)
+        self._mode = self._text
+        return at, True
+
+    def _heading(self, heading: Heading) -> None:
+        self._headed = True
+        self._mode = self._text
+        if heading.closers:
+            self._think_closers = marks_of(frozenset(heading.closers))
+            self._had_reasoning = True
+            self._source.clear()
+            self._mode = self._reasoning
+
+    def _open_reasoning(self, mark: str) -> None:
+        self._think_closers = marks_of(frozenset(self._grammar.closers_of[mark]))
+        self._had_reasoning = True
+        self._source.clear()
+        self._mode = self._reasoning
+
+    def _reasoning(self, text: str, at: int, final: bool) -> Step:
+        found = self._think_closers.find(text, at, final=final)
+        if found:
+            self._out.reason(text[at : found.start])
+            self._mode = self._start
+            return (found.start if self._grammar.openers.at(found.mark, 0) else found.end), True
+        hold = len(text) if final else self._think_closers.hold(text, at)
+        self._out.reason(text[at:hold])
+        return hold, False
+
+    def _aside(self, text: str, at: int, final: bool) -> Step:
+        """A think mark in the answer: what follows is reasoning if it is closed, or holds calls, else text."""
+        mark = self._grammar.think_openers.at(text, at)
+        assert mark is not None  # noqa: S101 (the mode says so)
+        begin = at + len(mark)
+        found = marks_of(frozenset(self._grammar.closers_of[mark])).find(text, begin, final=final)
+        if found is None and not final:
+            return at, False
+        self._mode = self._text
+        if found is None and self._grammar.openers.find(text, begin) is None:
+            self._show(mark)
+            return begin, True
+        end, past = (found.start, found.end) if found else (len(text), len(text))
+        self._had_reasoning = True
+        self._source.clear()
+        self._out.reason(("\n\n" if self._out.reasoning else "") + text[begin:end])
+        return past, True
+
+    def _late_reasoning(self, mark: str, end: int) -> None:
+        """A closing think mark without its opener: what stands before it was reasoning, if that can still be said."""
+        if self._out.taken:
+            self._had_reasoning = True
+            self._out.problem(
+                "late_reasoning",
+                f"The reply closed its reasoning with {mark} but never opened it; what came before went out as text. "
+                "Set starts_in_reasoning (--starts-in-reasoning true) for this model.",
+            )
+            return
+        source = "".join(self._source)
+        behind = len(self._pending) - end
+        self._begin()
+        self._had_reasoning = True
+        self._source.clear()
+        self._out.reason(source[: len(source) - behind].removesuffix(mark))
