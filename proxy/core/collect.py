@@ -26,7 +26,7 @@ from proxy.core.model import NOTHING, Json, ToolCall, nothing
 class Reply:
     """A whole reply. ``content`` and ``reasoning`` are ``""`` when there was none; ``finish`` None: it never ended.
 
-    ``message`` says what went wrong when ``finish`` is ``error``.
+    ``message`` says what went wrong when ``finish`` is ``error``; ``stop_sequence`` is that of ``Finish``.
     """
 
     content: str = ""
@@ -35,6 +35,7 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
     finish: FinishReason | None = None
     message: str | None = None
+    stop_sequence: str | None = None
     usage: Usage | None = None
     problems: tuple[Problem, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=nothing)
@@ -81,6 +82,7 @@ def collect(events: Iterable[Event]) -> Reply:
         calls=tuple(calls),
         finish=finish.reason if finish else None,
         message=finish.message if finish else None,
+        stop_sequence=finish.stop_sequence if finish else None,
         usage=usage,
         problems=tuple(problems),
         extra=extra or NOTHING,

@@ -102,10 +102,14 @@ class Extra:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The reply is over. ``message`` is set for ``error`` only."""
+    """The reply is over. ``message`` is set for ``error`` only.
+
+    ``stop_sequence`` is the text at which the backend stopped, where it said so: a client's stop sequence, or another.
+    """
 
     reason: FinishReason
     message: str | None = None
+    stop_sequence: str | None = None
 
 
 Event: TypeAlias = (

@@ -41,8 +41,8 @@ class XmlReader:
         if self._finished:
             return [event] if isinstance(event, Usage) else []
         match event:
-            case Finish(reason, message):
-                return self._end(reason, message)
+            case Finish():
+                return self._end(event.reason, event)
             case TextDelta() | ReasoningDelta() | ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd() if self.done:
                 return []
             case TextDelta(text):
@@ -56,7 +56,7 @@ class XmlReader:
 
     def close(self, finish_reason: FinishReason | None = None) -> list[Event]:
         """End a reply whose ``Finish`` never came (``error``: its stream broke). Nothing, if it did come."""
-        return [] if self._finished else self._end(finish_reason, None)
+        return [] if self._finished else self._end(finish_reason)
 
     def _join(self, event: Event) -> list[Event]:
         self._partial.append(event)
@@ -73,13 +73,13 @@ class XmlReader:
             out += [passed for event in waiting for passed in self._rules.take(event)]
         return out
 
-    def _end(self, given: FinishReason | None, message: str | None) -> list[Event]:
+    def _end(self, given: FinishReason | None, told: Finish | None = None) -> list[Event]:
         self._finished = True
         out: list[Event] = []
-        finish = Finish("stop")
+        finish = told = told or Finish("stop")
         for event in self._parser.close("stop" if self.done else given):
             if isinstance(event, Finish):
-                finish = replace(event, message=event.message or message) if event.reason == "error" else event
+                finish = replace(event, message=event.message or told.message) if event.reason == "error" else event
             else:
                 out += self._send([event])
         if self._rules.satisfied:
@@ -88,7 +88,7 @@ class XmlReader:
             out.append(Problem("cut", "The reply ended inside a call."))
             finish = Finish("length") if finish.reason in ("stop", "tool_calls") else finish
         elif finish.reason in ("stop", "tool_calls"):
-            finish = Finish("tool_calls" if self._rules.calls else "stop")
+            finish = Finish("tool_calls" if self._rules.calls else "stop", stop_sequence=told.stop_sequence)
         return [*out, *self._rules.end(), finish]
 
 

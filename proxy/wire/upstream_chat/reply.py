@@ -93,7 +93,7 @@ class ChunkDecoder:
         events = self._say(said, whole=member == "message") if isinstance(said, dict) else []
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self._finish = _finish(reason)
+            self._finish = _finish(reason, choice.get("stop_reason", choice.get("matched_stop")))
         return events
 
     def _say(self, said: Mapping[str, Json], *, whole: bool) -> list[Event]:
@@ -161,9 +161,11 @@ def _first_choice(payload: Mapping[str, Json]) -> Mapping[str, Json] | None:
     return None
 
 
-def _finish(reason: str) -> Finish:
+def _finish(reason: str, stopped_at: Json) -> Finish:
+    """``stopped_at`` is what vLLM (``stop_reason``) and SGLang (``matched_stop``) say: a text, or a token's number."""
     known = FINISH_REASONS.get(reason.lower(), "stop")
-    return Finish(known, f"The backend gave up on the reply (finish reason {reason!r})." if known == "error" else None)
+    message = f"The backend gave up on the reply (finish reason {reason!r})." if known == "error" else None
+    return Finish(known, message, stopped_at if isinstance(stopped_at, str) else None)
 
 
 def _usage(raw: Mapping[str, Json]) -> Usage:
