@@ -25,10 +25,18 @@ _REASONS = click.Choice(["stop", "length", "content_filter"])
     help="A JSON file with the tools that the client offered: a list, or a request with `tools`.",
 )
 @click.option("--dialect", default=AUTO, show_default=True, help="Read one model family's way of writing calls only.")
+@click.option("--model", metavar="NAME", help="The model's name: calls as its family writes them need not be valid.")
 @click.option("--finish-reason", type=_REASONS, default="stop", show_default=True, help="Why the model stopped.")
 @click.option("--starts-in-reasoning", is_flag=True, help="The prompt already ended in an opening think mark.")
 @click.option("--explain", is_flag=True, help="List every repair, conversion and refusal as well.")
-def parse(tools_file: Path | None, dialect: str, finish_reason: str, starts_in_reasoning: bool, explain: bool) -> None:
+def parse(
+    tools_file: Path | None,
+    dialect: str,
+    model: str | None,
+    finish_reason: str,
+    starts_in_reasoning: bool,
+    explain: bool,
+) -> None:
     """Read a model's text from standard input; write the reply as JSON: text, reasoning, tool calls."""
     try:
         grammar(dialect)
@@ -40,6 +48,7 @@ def parse(tools_file: Path | None, dialect: str, finish_reason: str, starts_in_r
         _tools(tools_file),
         finish_reason=finish_reason,
         dialect=dialect,
+        model=model,
         starts_in_reasoning=starts_in_reasoning,
     )
     click.echo(json.dumps(_shown(reply, explain=explain), indent=2))

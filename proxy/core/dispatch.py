@@ -78,6 +78,7 @@ class XmlDispatcher:
     options: HistoryOptions = field(default_factory=HistoryOptions)
     prompt: PromptOptions = field(default_factory=PromptOptions)
     dialect: str = "auto"
+    model: str | None = None
     starts_in_reasoning: bool = False
     stream_arguments_after: int | None = 8192
     new_id: Callable[[], str] = new_call_id
@@ -126,6 +127,7 @@ class XmlDispatcher:
         parser = Parser(
             request.offered,
             dialect=self.dialect,
+            model=self.model or request.model,
             starts_in_reasoning=self.starts_in_reasoning,
             read_calls=bool(names),
             # a call of another tool must not use up the one call that a named choice allows

@@ -36,7 +36,8 @@ class TagsBody:
     Instead of elements a JSON object of all arguments may stand in the call. With ``until`` more must be seen than
     ``lead`` to tell that it is a call: all up to there.
 
-    ``loose``: the tags could be anything, so the tool must be a declared one.
+    ``loose``: the tags could be anything, so the tool must be a declared one; with ``own_tags`` only where no element
+    stands in the call, since those are like no others.
     ``trimmed``: a line break right behind the opening tag is layout, and so is then one before the closing tag.
     ``nested``: elements in a value make it an object, or a list if they are all called ``item``.
     """
@@ -48,6 +49,7 @@ class TagsBody:
     parameter_end: str
     until: str = ""
     loose: bool = False
+    own_tags: bool = False
     trimmed: bool = True
     nested: bool = False
 
@@ -113,15 +115,17 @@ class Reasoning:
 class Dialect:
     """How one family of models writes. ``source`` says where that is known from.
 
-    ``wrappers`` are marks around calls or answers that carry no meaning of their own; one that is an opener as well is
-    such a mark where a call follows. ``terminators`` end a turn and are dropped at the very end of a reply. ``bare``:
-    calls may come without any mark, as JSON or a list of Python calls, text around them or not; that is believed only
-    of a row that was asked for. ``auto`` False: read only when asked for by name, since its marks are things that any
-    model may write.
+    ``models`` matches, in any case, the names of the family's models: with such a model the row is its own, and its
+    calls are read whatever they name. ``wrappers`` are marks around calls or answers that carry no meaning of their
+    own; one that is an opener as well is such a mark where a call follows. ``terminators`` end a turn and are dropped
+    at the very end of a reply. ``bare``: calls may come without any mark, as JSON or a list of Python calls, text
+    around them or not; that is believed only of a row that was asked for. ``auto`` False: read only when asked for by
+    its name or the model's, since its marks are things that any model may write.
     """
 
     name: str
     source: str
+    models: str = ""
     forms: tuple[Form, ...] = ()
     reasoning: tuple[Reasoning, ...] = ()
     wrappers: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from proxy.core.dialects import DIALECTS, OWN, RESULT_MARKS, RESULTS_LINE
 from proxy.core.forms import Dialect, Form, Heading, Reasoning
@@ -13,6 +14,7 @@ from proxy.core.scanner import Marks
 AUTO = "auto"
 _CODE = ("`", "~~~")
 _BARE = ("{", "[")
+_LONGEST_MODEL = 200  # characters of a model's name that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +43,44 @@ class Grammar:
     plain_marks: Marks  # the same where no call may be read
 
 
-@cache
-def grammar(dialect: str = AUTO) -> Grammar:
+def grammar(dialect: str = AUTO, model: str | None = None) -> Grammar:
     """The grammar of one row by its name, or of all rows (``"auto"``). Raises ``ValueError`` for an unknown name.
 
-    A row that was asked for says how calls are written; reasoning and the ends of turns are read as in all rows.
+    A row that was asked for says how calls are written; reasoning and the ends of turns are read as in all rows. With
+    all rows, those whose family ``model`` is of by its name are its own.
     """
-    always = tuple(row for row in DIALECTS if row.auto)
     if dialect == AUTO:
-        return _grammar(always, OWN, always)
-    rows = tuple(row for row in DIALECTS if row.name == dialect)
+        return _of_all(families((model or "")[:_LONGEST_MODEL]))
+    return _of_one(dialect)
+
+
+@lru_cache(maxsize=1024)
+def families(model: str) -> frozenset[str]:
+    """The names of the rows whose family ``model`` is of by its name: ``mistralai/Devstral-Small`` is a ``mistral``."""
+    return frozenset(row.name for row in DIALECTS if row.models and re.search(row.models, model, re.IGNORECASE))
+
+
+@cache
+def _of_one(name: str) -> Grammar:
+    rows = tuple(row for row in DIALECTS if row.name == name)
     if not rows:
         known = ", ".join(sorted(row.name for row in DIALECTS))
-        raise ValueError(f"unknown dialect {dialect!r}; there are: {AUTO}, {known}")
-    return _grammar(rows, frozenset({dialect}), (*rows, *always))
+        raise ValueError(f"unknown dialect {name!r}; there are: {AUTO}, {known}")
+    return _grammar(rows, frozenset({name}), (*rows, *_always()), bare=rows[0].bare)
 
 
-def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dialect]) -> Grammar:
+@cache
+def _of_all(known: frozenset[str]) -> Grammar:
+    """All rows, those of the families ``known`` being the model's own."""
+    rows = (*_always(), *(row for row in DIALECTS if row.name in known and not row.auto))
+    return _grammar(rows, OWN | known, rows, bare=False)
+
+
+def _always() -> tuple[Dialect, ...]:
+    return tuple(row for row in DIALECTS if row.auto)
+
+
+def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dialect], *, bare: bool) -> Grammar:
     """``rows`` say how calls are written, ``around`` what else there is in a reply."""
     forms = _merged(form for row in rows for form in row.forms)
     foreign = _merged(form for row in rows if row.name not in own for form in row.forms)
@@ -79,7 +102,7 @@ def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dial
     return Grammar(
         forms=forms,
         foreign=frozenset(foreign) - frozenset(known),
-        bare=any(row.bare for row in rows if row.name in own),
+        bare=bare,
         closers_of=closers_of,
         anywhere=anywhere,
         wrappers=wrappers | strays,

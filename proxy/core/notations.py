@@ -50,6 +50,7 @@ def pairs(prefix: str = "", between: str = "") -> TagsBody:
         parameter=re.compile(rf"<{tag}arg_key>(?P<key>[^<]+)</{tag}arg_key>{between}{space}(?:<{tag}arg_value>|(?!<))"),
         parameter_end=f"</{prefix}arg_value>",
         loose=True,
+        own_tags=True,
     )
 
 

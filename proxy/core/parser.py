@@ -51,6 +51,9 @@ class Parser(ReasoningModes):
         matched and arguments typed, coerced and validated against them. Without tools every name is taken as it is.
     ``dialect``
         ``"auto"`` or the name of one row of :data:`~proxy.core.dialects.DIALECTS`; ``ValueError`` for another name.
+    ``model``
+        The model's name, as far as it is known. In ``"auto"``, calls in the way of another family must be valid ones of
+        declared tools; with a model of that family by its name they need not be.
     ``starts_in_reasoning``
         The prompt already ended in an opening think mark.
     ``read_calls``
@@ -72,6 +75,7 @@ class Parser(ReasoningModes):
         tools: Iterable[Tool | Mapping[str, Json]] = (),
         *,
         dialect: str = AUTO,
+        model: str | None = None,
         starts_in_reasoning: bool = False,
         read_calls: bool = True,
         parallel: bool = True,
@@ -83,7 +87,7 @@ class Parser(ReasoningModes):
         self._finished = False
         super().__init__(
             ToolSet(map(Tool.of, tools)),
-            grammar(dialect),
+            grammar(dialect, model),
             starts_in_reasoning=starts_in_reasoning,
             read_calls=read_calls,
             parallel=parallel,
@@ -291,6 +295,7 @@ def parse(
     *,
     finish_reason: str | None = "stop",
     dialect: str = AUTO,
+    model: str | None = None,
     starts_in_reasoning: bool = False,
     read_calls: bool = True,
     parallel: bool = True,
@@ -300,6 +305,7 @@ def parse(
     parser = Parser(
         tools,
         dialect=dialect,
+        model=model,
         starts_in_reasoning=starts_in_reasoning,
         read_calls=read_calls,
         parallel=parallel,

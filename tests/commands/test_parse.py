@@ -51,9 +51,11 @@ def test_any_bytes_are_read() -> None:
     assert reply["content"] == "�<tool_call>{"
 
 
-def test_the_way_of_reading_can_be_set() -> None:
+def test_the_way_of_reading_can_be_set(tools: str) -> None:
     cut = json.loads(run("--finish-reason", "length", text="A. <tool_call>{").stdout)
     assert (cut["content"], cut["finish_reason"]) == ("A.", "length")
+    foreign = run("--tools", tools, "--model", "mistral-7b", text="[TOOL_CALLS]g[ARGS]{}")
+    assert [call["function"]["name"] for call in json.loads(foreign.stdout)["tool_calls"]] == ["g"]
     prefilled = json.loads(run("--starts-in-reasoning", text="Hm.</think>A.").stdout)
     assert (prefilled["content"], prefilled["reasoning_content"]) == ("A.", "Hm.")
 

@@ -91,6 +91,13 @@ def test_the_calls_of_other_families_are_valid_unless_their_row_was_asked_for() 
     assert parse(text, TOOLS).calls == ()
     assert parse(text, TOOLS).content == text
     assert [call.name for call in parse(text, TOOLS, dialect="mistral").calls] == ["get_weather"]
+    assert [call.name for call in parse(text, TOOLS, model="mistral-small3.2").calls] == ["get_weather"]
+
+
+def test_tags_like_no_others_make_a_call_of_any_tool() -> None:
+    text = "<tool_call>look<arg_key>at</arg_key><arg_value>it</arg_value></tool_call>"
+    assert [call.name for call in read_every_way(text, TOOLS).calls] == ["look"]
+    assert read_every_way("<tool_call>look</tool_call>", TOOLS).calls == ()
 
 
 def test_a_section_around_no_call_is_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.core.dialects import DIALECTS, OWN
 from proxy.core.forms import Dialect, Heading
-from proxy.core.grammar import grammar
+from proxy.core.grammar import families, grammar
 
 
 def test_auto_holds_every_row_that_may_be_tried() -> None:
@@ -44,6 +44,37 @@ def test_only_calls_of_other_families_are_foreign() -> None:
     assert "</tool_call>" in table.stray_closers
     assert "</invoke>" in table.late_closers
     assert table.stray_closers.isdisjoint(table.late_closers)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("mistralai/Devstral-Small-2507", {"mistral"}),
+        ("llama3.1:8b", {"llama3"}),
+        ("meta-llama/Llama-3.2-3B-Instruct", {"llama3", "pythonic"}),
+        ("openai/gpt-oss:120b", {"harmony"}),
+        ("granite3.3:2b", {"granite", "granite-3.2"}),
+        ("Qwen/Qwen3-8B", set()),  # writes as the protocol does
+        ("gpt-4o", set()),
+        ("commandline", set()),
+        ("", set()),
+    ],
+)
+def test_the_name_of_a_model_tells_its_family(model: str, rows: set[str]) -> None:
+    assert families(model) == rows
+
+
+def test_the_rows_of_a_known_family_are_its_own() -> None:
+    table = grammar(model="Mistral-7B")
+    assert "[TOOL_CALLS]" not in table.foreign
+    assert "<|python_tag|>" in table.foreign
+    assert not grammar(model="llama3.1").bare  # a bare call among text is believed of a row that was asked for alone
+    assert "Here is my thought process:" in grammar(model="granite-3.2").closers_of
+    assert grammar("llama3", "Mistral-7B") is grammar("llama3")
+
+
+def test_the_name_of_a_model_may_be_anything() -> None:
+    assert grammar(model="x" * 10_000_000 + "mistral") is grammar()
 
 
 def test_openers_that_are_words_count_at_the_head_alone() -> None:

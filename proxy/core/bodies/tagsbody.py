@@ -101,7 +101,7 @@ class _Markup:
             whole = True
         else:
             values, at = self._values(at, end)
-            call = RawCall(name, tuple(values), loose=self._spec.loose)
+            call = RawCall(name, tuple(values), loose=self._spec.loose and not (values and self._spec.own_tags))
             whole = self._forgiving
         if end is None:
             return call, at
