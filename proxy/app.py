@@ -17,11 +17,11 @@ from starlette.types import Receive, Scope, Send
 
 from proxy.asgi import ClientGoneError, Exchange
 from proxy.backends.capability import Capabilities
-from proxy.backends.registry import Backend
+from proxy.backends.routing import Routing
 from proxy.config import Config
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
-from proxy.relay import Ask, ByteReply, EventReply, Relay
+from proxy.relay import Ask, ByteReply, EventReply, Routes
 from proxy.relay.models import models_body
 from proxy.surfaces.base import Encoder, Shape, Surface
 from proxy.surfaces.chat import Chat
@@ -93,13 +93,13 @@ class Endpoint:
 class App:
     """The proxy as an ASGI application. It opens nothing before its lifespan has begun.
 
-    Raises ``ConfigError`` when ``config`` names a backend that cannot be one.
+    Raises ``ConfigError`` when ``config`` names a backend that cannot be one, or that no model leads to.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._backend = Backend.of(config.backends[0])
-        self._relay: Relay
+        self._routing = Routing(config.backends)
+        self._relay: Routes
         reading = ("GET", "HEAD")
         self._router = Router(
             [
@@ -150,7 +150,7 @@ class App:
             Upstream(connect_timeout=self._config.connect_timeout) as upstream,
             aclosing(Capabilities(upstream)) as capabilities,
         ):
-            self._relay = Relay(self._backend, upstream, capabilities)
+            self._relay = Routes(self._routing, upstream, capabilities)
             yield
 
     def _generation(self, path: str, surface: Callable[[bytes], Surface], shape: Shape) -> Route:
@@ -217,7 +217,7 @@ class App:
             if await self._relay.ready():
                 await exchange.respond(200, [JSON], b'{"status":"ready"}')
                 return
-        where = self._backend.api_root
+        where = " and ".join(replica.api_root for route in self._routing.backends for replica in route.replicas)
         raise ToolgraftError(f"The backend at {where} does not answer yet.", status=503, code="backend_not_ready")
 
 

@@ -84,6 +84,14 @@ class _Learned:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts, and how many seconds ago they were learned."""
+
+    facts: Facts
+    age: float
+
+
 _Value = TypeVar("_Value")
 
 
@@ -147,6 +155,20 @@ class Capabilities:
         for known in (self._kept, self._learned, self._asking):
             for key in [key for key in known if key[0] == backend.name]:
                 del known[key]
+
+    def known_of(self, backend: Backend, model: str | None, *, any_name: bool = False) -> Known | None:
+        """What is known at the moment of ``model`` on ``backend``; with ``any_name``, else of any other there."""
+        now = self._clock()
+        keys = [(backend.name, model)]
+        if any_name:
+            keys += [key for key in self._kept if key[0] == backend.name]
+        for key in keys:
+            kept = self._kept.get(key)
+            if kept is not None and now < kept.until:
+                learned = self._learned.get(key)
+                until = kept.until if learned is None or now >= learned.until else learned.until
+                return Known(self._corrected(key, kept.facts), now - (until - KEPT_FOR))
+        return None
 
     def known(self) -> dict[_Key, Facts]:
         """What is known at the moment, by backend name and model."""

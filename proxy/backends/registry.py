@@ -23,9 +23,10 @@ _NOT_IN_A_URL = re.compile(r"[\s\x00-\x1f\x7f]")
 class Backend:
     """One model server.
 
-    ``api_root`` is what the OpenAI paths hang under (``…/v1``), ``chat_url`` where chat requests go, ``server_root``
-    where the server's own paths are (``/props``, ``/api/show``). None of them ends in a slash. ``config`` is what the
-    user said of it, ``examples`` by model whether a worked example was measured to help.
+    ``name`` is its own among all servers: what is known of it is kept under that. ``api_root`` is what the OpenAI paths
+    hang under (``…/v1``), ``chat_url`` where chat requests go, ``server_root`` where the server's own paths are
+    (``/props``, ``/api/show``). None of them ends in a slash. ``config`` is what the user said of it, ``examples`` by
+    model whether a worked example was measured to help.
     """
 
     name: str
@@ -36,15 +37,27 @@ class Backend:
     examples: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: BackendConfig, name: str = "backend") -> Backend:
-        """The backend that ``config`` describes. Raises ``ConfigError`` when its URL or dialect cannot be used."""
+    def of(cls, config: BackendConfig, name: str = "backend", url: str | None = None) -> Backend:
+        """The backend that ``config`` describes, at another ``url`` if one is given.
+
+        Raises ``ConfigError`` when its URL or dialect cannot be used.
+        """
         try:
             grammar(config.dialect)
         except ValueError as error:
             raise ConfigError(f"--dialect: {error}.") from None
-        api_root, chat_url = backend_url(config.url)
+        api_root, chat_url = backend_url(config.url if url is None else url)
         measured = examples(api_root) if config.prompt_example == "auto" else {}
         return cls(name, api_root, chat_url, _parent(api_root), config, measured)
+
+    @classmethod
+    def replicas(cls, config: BackendConfig) -> tuple[Backend, ...]:
+        """The servers that ``config`` describes, each with a name of its own. Raises ``ConfigError``."""
+        urls = (config.url, *config.replicas)
+        name = backend_name(config)
+        if len(urls) == 1:
+            return (cls.of(config, name),)
+        return tuple(cls.of(config, f"{name}#{number}", url) for number, url in enumerate(urls, 1))
 
     def prompt(self, model: str | None) -> PromptOptions:
         """How ``model`` is told of its tools."""
@@ -56,6 +69,11 @@ class Backend:
             case said:
                 example = said == "on"
         return replace(self.config.prompt, example=example)
+
+
+def backend_name(config: BackendConfig) -> str:
+    """What a backend is called: as it was configured, else by the host and port of its URL. Raises ``ConfigError``."""
+    return config.name or urlsplit(backend_url(config.url)[0]).netloc
 
 
 def backend_url(text: str) -> tuple[str, str]:

@@ -2,5 +2,6 @@
 
 from proxy.relay.answers import Ask, ByteReply, EventReply
 from proxy.relay.relay import Relay
+from proxy.relay.routes import Routes
 
-__all__ = ["Ask", "ByteReply", "EventReply", "Relay"]
+__all__ = ["Ask", "ByteReply", "EventReply", "Relay", "Routes"]

@@ -19,6 +19,7 @@ class Begun(Generic[Item]):
     def __init__(self, first: Item | None, rest: AsyncGenerator[Item, None]) -> None:
         self._first = first
         self._rest = rest
+        self._afterwards: list[Callable[[], object]] = []
 
     @classmethod
     async def wait(cls, source: AsyncGenerator[Item, None]) -> Begun[Item]:
@@ -34,10 +35,18 @@ class Begun(Generic[Item]):
             return first
         return await anext(self._rest)
 
+    def afterwards(self, do: Callable[[], object]) -> None:
+        """Have ``do`` called when this is closed."""
+        self._afterwards.append(do)
+
     async def aclose(self) -> None:
         """Close the generator, whether it has ended or not."""
         self._first = None
-        await self._rest.aclose()
+        try:
+            await self._rest.aclose()
+        finally:
+            while self._afterwards:
+                self._afterwards.pop()()
 
 
 @dataclass(frozen=True, slots=True)

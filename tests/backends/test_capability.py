@@ -243,3 +243,22 @@ async def test_closing_ends_the_questions_under_way(upstream: Upstream, capabili
     await capabilities.aclose()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_what_is_known_has_an_age(upstream: Upstream, clock: Clock, capabilities: Capabilities) -> None:
+    assert capabilities.known_of(BACKEND, "m") is None
+    await capabilities.resolve(BACKEND, "m")
+    clock.now = 60.0
+    known = capabilities.known_of(BACKEND, "m")
+    assert known
+    assert (known.facts.native, known.age) == (True, 60.0)
+    capabilities.learn(BACKEND, "m", native=False, source="It was so.")
+    clock.now = 70.0
+    known = capabilities.known_of(BACKEND, "m")
+    assert known
+    assert (known.facts.native, known.facts.source, known.age) == (False, "It was so.", 10.0)
+    assert capabilities.known_of(BACKEND, "n") is None
+    assert capabilities.known_of(BACKEND, "n", any_name=True) == known
+    assert capabilities.known_of(OTHER, "m", any_name=True) is None
+    clock.now = KEPT_FOR
+    assert capabilities.known_of(BACKEND, "m") is None

@@ -20,8 +20,14 @@ def proxy_before(
 ) -> Iterator[str]:
     """A proxy in front of ``backend``: its URL. ``options`` are ``BackendConfig``'s, ``config`` is ``Config``'s."""
     url = backend if isinstance(backend, str) else backend.url
-    target = BackendConfig(url, dispatcher=dispatcher, **options)
-    with in_background(Config((target,), port=0, **(config or {}))) as server:
+    with proxy_before_all(BackendConfig(url, dispatcher=dispatcher, **options), **(config or {})) as proxy:
+        yield proxy
+
+
+@contextmanager
+def proxy_before_all(*backends: BackendConfig, **config: Any) -> Iterator[str]:
+    """A proxy in front of several backends: its URL. ``config`` is ``Config``'s."""
+    with in_background(Config(backends, port=0, **config)) as server:
         yield server.url
 
 
