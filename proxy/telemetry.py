@@ -24,8 +24,9 @@ class RequestLog:
 
     ``surface`` is the route's short name, ``mode`` the dispatcher that served it (``xml``, ``native``) or ``bytes`` for
     a path that is passed on unread. Token counts are None while unknown; ``estimated`` marks counts that the backend
-    did not give. ``problems`` counts the reader's findings by kind. ``warning`` is the short name of what was wrong
-    with an answer that was given all the same.
+    did not give. ``problems`` counts the reader's findings by kind. ``reasks`` is how many times the model was asked
+    again, ``rescued`` how many calls a native backend had left in its text. ``warning`` is the short name of what was
+    wrong with an answer that was given all the same.
     """
 
     id: str
@@ -40,6 +41,8 @@ class RequestLog:
     completion_tokens: int | None = None
     estimated: bool = False
     problems: Counter[str] = field(default_factory=Counter)
+    reasks: int = 0
+    rescued: int = 0
     warning: str | None = None
     error: str | None = None
     started: float = field(default_factory=time.perf_counter)
@@ -62,6 +65,8 @@ class RequestLog:
             "calls": self.calls,
             "repairs": self.repairs,
             "problems": dict(self.problems) or None,
+            "reasks": self.reasks or None,
+            "rescued": self.rescued or None,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "estimated": self.estimated or None,

@@ -52,7 +52,13 @@ def test_a_request_is_one_json_object() -> None:
     assert entry["problems"] == {"repaired": 1, "coerced": 2, "cut": 1}
     assert entry["repairs"] == 3
     assert isinstance(entry["ms"], float)
-    assert "estimated" not in entry
+    assert not {"estimated", "reasks", "rescued"} & set(entry)
+
+
+def test_what_was_done_to_get_the_calls_is_counted() -> None:
+    entry = finished()
+    entry.reasks, entry.rescued = 1, 2
+    assert " reasks=1 rescued=2 " in written(entry, as_json=False)
 
 
 def test_a_failure_of_the_backend_is_a_warning() -> None:

@@ -23,6 +23,7 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_MARK_BUT_OF_CALLS = re.compile(rf"(?! < [ \t]*+ /? [ \t]*+ tool_call (?![\w-]) ) {_MARK.pattern}", _MARK.flags)
 
 
 def neutralise(text: str, instead: str = "&lt;") -> str:
@@ -31,6 +32,11 @@ def neutralise(text: str, instead: str = "&lt;") -> str:
     The ``<`` becomes ``instead``. Running it twice changes nothing more.
     """
     return _MARK.sub(instead, text)
+
+
+def neutralise_own(text: str) -> str:
+    """The same for what the model wrote itself in this turn: the tags of its calls stay."""
+    return _MARK_BUT_OF_CALLS.sub("&lt;", text)
 
 
 def neutralise_json(text: str) -> str:
