@@ -109,6 +109,7 @@ class Capabilities:
         self._answered_within = answered_within
         self._kept: dict[_Key, _Kept] = {}
         self._learned: dict[_Key, _Learned] = {}
+        self._refused: dict[_Key, float] = {}  # up to when no constraint is sent
         self._asking: dict[_Key, asyncio.Task[Facts]] = {}
         self._waiting: Counter[asyncio.Task[Facts]] = Counter()
 
@@ -150,9 +151,19 @@ class Capabilities:
         self.learn(backend, model, native=False, source=f"The backend refused tools: {message[:_MAX_QUOTE]}")
         return True
 
+    def refuse_constraint(self, backend: Backend, model: str | None, message: str) -> None:
+        """Take it that the backend cannot be kept from writing anything but calls: it answered with this error."""
+        _remember(self._refused, (backend.name, model), self._clock() + KEPT_FOR)
+        shown = message[:_MAX_QUOTE]
+        logger.warning("backend %s, model %s: it refused to be constrained: %s", backend.name, model, shown)
+
+    def takes_constraint(self, backend: Backend, model: str | None) -> bool:
+        """Whether nothing is known against sending one."""
+        return self._clock() >= self._refused.get((backend.name, model), 0.0)
+
     def forget(self, backend: Backend) -> None:
         """Drop all that is known of ``backend``: it refused a connection, or serves another model."""
-        for known in (self._kept, self._learned, self._asking):
+        for known in (self._kept, self._learned, self._refused, self._asking):
             for key in [key for key in known if key[0] == backend.name]:
                 del known[key]
 

@@ -18,7 +18,8 @@ _MAX_NESTING = 24
 """Brackets within brackets that :func:`one_of` writes: llama.cpp reads them by recursion."""
 
 _ESCAPES = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]')
+_ESCAPES_IN_CLASS = {"\\": r"\\", "]": r"\]", "^": r"\x5e", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_UNSAFE = re.compile(r'["\\\x00-\x1f]')
 _NAME = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|([a-zA-Z][a-zA-Z0-9-]*)')
 _REPEATED = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|\{(?:\d+,)?(\d+)\}')
 
@@ -29,8 +30,13 @@ def literal(text: str) -> str:
 
 
 def inside_class(chars: Iterable[str]) -> str:
-    """``chars`` as they may stand within a class."""
-    return "".join(f"\\U{ord(char):08x}" for char in chars)
+    """``chars`` as they may stand at the end of a class.
+
+    What all readers of the notation take alike: xgrammar reads on in ``\\x3c`` when more hexadecimal digits follow,
+    llguidance knows no ``\\u003c``, and llama.cpp no ``\\-``.
+    """
+    written = (_ESCAPES_IN_CLASS.get(char, char) for char in chars)
+    return "".join(sorted(written, key=lambda text: (text == "-", text.startswith("\\x"))))
 
 
 def sequence(*expressions: str) -> str:
@@ -82,19 +88,17 @@ def _common_start(first: str, last: str) -> str:
     return "".join(char for char, _ in pairs)
 
 
-def up_to(marker: str, name: str) -> dict[str, str]:
-    """Rules by which ``name`` is any text up to and including the first ``marker``."""
-    states = [name, *(f"{name}-{matched}" for matched in range(1, len(marker)))]
-    rules = {}
-    for matched, state in enumerate(states):
-        after: dict[str, str] = {}  # where a character leads that does not lead back to the start
-        for char in dict.fromkeys(marker):
-            seen = marker[:matched] + char
-            kept = next(k for k in range(len(seen), -1, -1) if seen.endswith(marker[:k]))
-            if kept:
-                after[char] = "" if seen == marker else states[kept]
-        others = f"[^{inside_class(after)}] {name}"
-        rules[state] = " | ".join([others, *(sequence(literal(char), then) for char, then in after.items())])
+def without(marker: str, name: str) -> dict[str, str]:
+    """Rules by which ``name`` is any text that does not hold ``marker``.
+
+    It has two characters at least, and the first is nowhere else in it.
+    """
+    others = f"[^{inside_class(marker[0])}]*"
+    states = [f"{name}-{matched}" for matched in range(1, len(marker))]
+    rules = {name: f"{others} ({literal(marker[0])} {states[0]})*"}
+    for state, char, then in zip(states, marker[1:], [*states[1:], ""], strict=True):
+        broken = f"[^{inside_class(marker[0] + char)}] {others}"
+        rules[state] = f"({broken} | {literal(char)} {then})?" if then else f"({broken})?"
     return rules
 
 

@@ -31,8 +31,8 @@ _TOLD_APART = 3
 """Characters within which a key that no schema names must differ from those that one names."""
 
 _MORE = f"{{0,{LONGEST_LIST - 1}}}"
-_PLAIN = r'"\\\x00-\x1f\x7f'
-"""Quote, backslash and control characters, as the inside of a negated class."""
+_PLAIN = r'\x00-\x1f\x7f"\\'
+"""Control characters, quote and backslash, as the beginning of a negated class."""
 
 RULES: Mapping[str, str] = {
     "char": rf'[^{_PLAIN}] | "\\" (["\\bfnrt] | "u" unit)',

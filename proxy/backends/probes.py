@@ -7,7 +7,7 @@ chat template has none): what a reply looks like tells nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from proxy.core.model import NOTHING, Json, nothing
 from proxy.wire import jsonio
 from proxy.wire.upstream_errors import is_capability_error
 
-Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "unknown"]
+Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "llama-cpp-python", "unknown"]
 
 Ask: TypeAlias = Callable[[str, str, Json], Awaitable[tuple[int, bytes]]]
 """A request (method, URL, JSON body or None) and its answer (status, body)."""
@@ -74,9 +74,8 @@ async def probe(ask: Ask, backend: Backend, model: str | None) -> Facts:
         facts = await known(ask, backend, model)
         if facts is not None:
             return facts
-    if backend.config.dispatcher != "auto":
-        return Facts("unknown", native=False, source="No endpoint of a server that is known answered.")
-    return await _try(ask, backend, model)
+    listed = await _listed(ask, backend, model)
+    return await _try(ask, backend, model, listed) if backend.config.dispatcher == "auto" else listed
 
 
 async def _llama_cpp(ask: Ask, backend: Backend, model: str | None) -> Facts | None:
@@ -165,25 +164,43 @@ async def _lmstudio(ask: Ask, backend: Backend, model: str | None) -> Facts | No
     raise NoAnswerError(f"LM Studio does not list the model {model}.", "lmstudio")
 
 
-async def _try(ask: Ask, backend: Backend, model: str | None) -> Facts:
+async def _listed(ask: Ask, backend: Backend, model: str | None) -> Facts:
+    """Whom the list of models names as their owner: some servers name themselves. Nothing there is told of tools."""
+    status, body = await ask("GET", f"{backend.api_root}/models", None)
+    data = _value(body, "data") if status == 200 else None
+    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if entries else {})
+    context = _count(entry.get("max_model_len"))
+    match entry:
+        case {"owned_by": "vllm"}:
+            version = _text(_object(await ask("GET", f"{backend.server_root}/version", None)).get("version"))
+            return Facts("vllm", False, f"vLLM {version or 'of unknown version'}.", context=context, version=version)
+        case {"owned_by": "sglang"}:
+            return Facts("sglang", False, "SGLang.", context=context)
+        case {"owned_by": "me", "permissions": _}:
+            return Facts("llama-cpp-python", False, "llama-cpp-python.")
+    return Facts("unknown", False, "No endpoint of a server that is known answered.")
+
+
+async def _try(ask: Ask, backend: Backend, model: str | None, known: Facts) -> Facts:
     """Two requests for one token, without and with a tool: a tool that makes the prompt no longer was dropped."""
     body = {"model": model, "messages": _USER, "max_tokens": 1}
     said = {key: value for key, value in body.items() if value is not None}
     status, text = await ask("POST", backend.chat_url, said)
     if status != 200:
-        raise NoAnswerError(f"The backend answered a short request with status {status}.")
+        raise NoAnswerError(f"The backend answered a short request with status {status}.", known.kind)
     without = _prompt_tokens(text)
     status, text = await ask("POST", backend.chat_url, {**said, "tools": _TOOLS})
     if status != 200 and is_capability_error(text.decode("utf-8", "replace")):
-        return Facts("unknown", native=False, source="The backend refused a request with a tool.")
+        return replace(known, source="The backend refused a request with a tool.")
     if status != 200:
-        raise NoAnswerError(f"The backend answered a short request with a tool with status {status}.")
+        raise NoAnswerError(f"The backend answered a short request with a tool with status {status}.", known.kind)
     tokens = _prompt_tokens(text)
     if tokens is None or without is None:
-        return Facts("unknown", native=False, source="The backend does not count tokens: it cannot be told.")
+        return replace(known, source="The backend does not count tokens: it cannot be told.")
     if tokens <= without:
-        return Facts("unknown", native=False, source="A tool did not lengthen the prompt: the backend drops tools.")
-    return Facts("unknown", native=True, source=f"A tool lengthened the prompt from {without} to {tokens} tokens.")
+        return replace(known, source="A tool did not lengthen the prompt: the backend drops tools.")
+    return replace(known, native=True, source=f"A tool lengthened the prompt from {without} to {tokens} tokens.")
 
 
 def _is_open(prompt: str) -> bool:

@@ -26,6 +26,9 @@ _MENDS: Mapping[Kind, str] = {
     "ollama": "Start Ollama with a larger OLLAMA_CONTEXT_LENGTH in its environment",
     "llama.cpp": "Start the server with a larger -c (its slots share it)",
     "lmstudio": "Load the model with a larger context length",
+    "vllm": "Start the server with a larger --max-model-len",
+    "sglang": "Start the server with a larger --context-length",
+    "llama-cpp-python": "Start the server with a larger --n_ctx",
     "unknown": "Give the server a larger context",
 }
 

@@ -108,9 +108,9 @@ class Pump:
                 raise UpstreamError(BROKE_OFF, code="backend_broke_off")
         except UpstreamError:
             if not decoder.finished:
-                held: list[Event] = [event for event in self._reader.close("error") if not isinstance(event, Finish)]
-                if rest or held:
-                    yield rest + self._note(held)
+                held = self._note([event for event in self._reader.close("error") if not isinstance(event, Finish)])
+                if rest or not all(isinstance(event, Problem) for event in held):  # else nothing has come of the reply
+                    yield rest + held
                 raise
             rest += self._read(decoder.close())
         yield rest + self._end()

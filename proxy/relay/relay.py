@@ -12,12 +12,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import replace
 
 from proxy.backends.capability import Capabilities, Facts
-from proxy.backends.constrain import constrain
+from proxy.backends.constrain import Fields, constrain, may_be_refusal
 from proxy.backends.registry import Backend
 from proxy.core.dispatch import NativeDispatcher, XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.history import HistoryOptions
-from proxy.core.model import Request
+from proxy.core.model import NOTHING, Request
 from proxy.core.readers import NativeReader
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
 from proxy.relay.context import ContextCheck
@@ -167,20 +167,33 @@ class Relay:
             dialect=backend.config.dialect,
         )
         prepared = dispatcher.prepare(request)
-        forced = constrain(facts.kind, request, starts_in_reasoning=in_reasoning)
-        prepared = replace(prepared, extra={**prepared.extra, **facts.fields, **forced})
-        body = encode_request(prepared, model=model, stream=request.stream)
-        reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
-        pump = Pump(
-            reply,
-            dispatcher.reader(request),
-            log,
-            streamed=is_event_stream(reply, request.stream),
-            prompt_size=len(body),
-            taken=_taken(request),
-            context=ContextCheck(prepared.messages, facts.kind),
-        )
-        return EventReply(await Begun.wait(pump.batches()))
+
+        async def begin(constraint: Fields) -> EventReply:
+            sent = replace(prepared, extra={**prepared.extra, **facts.fields, **constraint})
+            body = encode_request(sent, model=model, stream=request.stream)
+            reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
+            pump = Pump(
+                reply,
+                dispatcher.reader(request),
+                log,
+                streamed=is_event_stream(reply, request.stream),
+                prompt_size=len(body),
+                taken=_taken(request),
+                context=ContextCheck(prepared.messages, facts.kind),
+            )
+            return EventReply(await Begun.wait(pump.batches()))
+
+        when = backend.config.constrain if self._capabilities.takes_constraint(backend, model) else "off"
+        constraint = constrain(facts.kind, request, when, starts_in_reasoning=dispatcher.starts_in_reasoning)
+        try:
+            return await begin(constraint)
+        except UpstreamError as error:
+            if not constraint or not may_be_refusal(error):
+                raise
+            refusal = error.message
+        reply = await begin(NOTHING)
+        self._capabilities.refuse_constraint(backend, model, refusal)
+        return reply
 
     async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
         """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""

@@ -262,3 +262,22 @@ async def test_what_is_known_has_an_age(upstream: Upstream, clock: Clock, capabi
     assert capabilities.known_of(OTHER, "m", any_name=True) is None
     clock.now = KEPT_FOR
     assert capabilities.known_of(BACKEND, "m") is None
+
+
+async def test_a_constraint_that_was_refused_is_not_sent_again_for_a_while(
+    capabilities: Capabilities, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert capabilities.takes_constraint(BACKEND, "m")
+    capabilities.refuse_constraint(BACKEND, "m", "Failed to parse grammar")
+    assert "Failed to parse grammar" in caplog.text
+    assert not capabilities.takes_constraint(BACKEND, "m")
+    assert capabilities.takes_constraint(BACKEND, "another")
+    assert capabilities.takes_constraint(OTHER, "m")
+    clock.now = KEPT_FOR
+    assert capabilities.takes_constraint(BACKEND, "m")
+
+
+async def test_a_backend_that_is_gone_may_come_back_and_take_constraints(capabilities: Capabilities) -> None:
+    capabilities.refuse_constraint(BACKEND, "m", "no")
+    capabilities.forget(BACKEND)
+    assert capabilities.takes_constraint(BACKEND, "m")

@@ -67,11 +67,11 @@ def test_items_are_separated_and_counted(low: int, high: int) -> None:
     assert [n for n in range(6) if written.matches(f"[{', '.join('x' * n)}]")] == list(range(low, high + 1))
 
 
-@given(st.text("<>/ab", max_size=12), st.sampled_from(["</a>", "aab", "abab", "x"]))
-def test_up_to_a_marker_is_what_has_the_marker_at_its_end_alone(text: str, marker: str) -> None:
-    written = Grammar(gbnf.write({"root": "until", **gbnf.up_to(marker, "until")}, {}))
-    for candidate in (text, text + marker):
-        assert written.matches(candidate) == (candidate.find(marker) == len(candidate) - len(marker) >= 0)
+@given(st.text("<>/abx", max_size=12), st.sampled_from(["</a>", "<ab>", "ax"]))
+def test_without_a_marker_is_every_text_that_does_not_hold_it(text: str, marker: str) -> None:
+    written = Grammar(gbnf.write({"root": "free", **gbnf.without(marker, "free")}, {}))
+    for candidate in (text, text + marker, marker + text, text + marker[:-1]):
+        assert written.matches(candidate) == (marker not in candidate)
 
 
 def test_only_the_rules_that_are_needed_are_written_root_first() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.backends import gbnf
-from proxy.backends.grammar import MAX_COST, MAX_TEXT, forced
+from proxy.backends.grammar import MAX_COST, MAX_TEXT, MOST_CALLS, forced, free
 from proxy.core import markup
 from proxy.core.model import Json, Tool
 from proxy.core.parser import parse
@@ -19,12 +20,15 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 TOOLS = [Tool("get_weather", parameters=CITY), Tool("get_time"), Tool("note", parameters={"type": "object"})]
 
 
-def grammar(tools: list[Tool], *, max_calls: int = 1, starts_in_reasoning: bool = False) -> Grammar:
-    text = forced(tools, max_calls=max_calls, starts_in_reasoning=starts_in_reasoning)
+def bounded(text: str | None) -> Grammar:
     assert text is not None
     assert len(text) <= MAX_TEXT
     assert gbnf.cost(text) <= MAX_COST
     return Grammar(text)
+
+
+def grammar(tools: list[Tool], *, starts_in_reasoning: bool = False) -> Grammar:
+    return bounded(forced(tools, starts_in_reasoning=starts_in_reasoning))
 
 
 @pytest.mark.parametrize(
@@ -53,11 +57,9 @@ def test_a_forced_call_is_read_back_as_it_was_forced() -> None:
     ]
 
 
-def test_the_number_of_calls_is_bounded_and_one_by_default() -> None:
+def test_exactly_one_call_comes() -> None:
     call = markup.tool_call("get_time", "{}")
-    texts = ["\n".join([call] * n) for n in range(5)]
-    assert [grammar(TOOLS).matches(text) for text in texts] == [False, True, False, False, False]
-    assert [grammar(TOOLS, max_calls=3).matches(text) for text in texts] == [False, True, True, True, False]
+    assert [grammar(TOOLS).matches("\n".join([call] * n)) for n in range(3)] == [False, True, False]
     assert not grammar(TOOLS).matches(f"Let me see. {call}")
 
 
@@ -70,8 +72,88 @@ def test_a_reply_that_starts_in_reasoning_closes_it_before_the_call() -> None:
         assert not written.matches(text), text
 
 
+# --- free text, then calls ---
+
+TIME = markup.tool_call("get_time", "{}")
+OSLO = markup.tool_call("get_weather", '{"city": "Oslo"}')
+OWN_LINES = TIME.replace("{", "\n{", 1).replace("}<", "}\n<")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Hello.",
+        "a < b, <b>, </tool_call>, <tool_calls>, <tool_cal",
+        "The tag <tool_cal<tool_c is never whole.",
+        TIME,
+        f"Let me look.\n{TIME}",
+        f"Let me look. {OWN_LINES}\n\n{OSLO}\n",
+        "\n".join([TIME] * MOST_CALLS),
+        f"<think>A <tool_call> or none?</think>\n\n{OSLO}",
+        "<think>A <tool_call>?</think>No.",
+        f"\n<think>\nI never close it. {TIME}",
+    ],
+)
+def test_any_text_may_come_and_then_valid_calls(text: str) -> None:
+    assert bounded(free(TOOLS)).matches(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>",
+        f"Write <tool_call> for a call.{TIME}",
+        f"{TIME} Done.",
+        f"{TIME}<tool_call>",
+        f"{TIME}<think></think>",
+        markup.tool_call("get_weather", "{}"),
+        markup.tool_call("get_news", "{}"),
+        TIME.replace("</tool_call>", ""),
+        "\n".join([TIME] * (MOST_CALLS + 1)),
+        "<think>A <tool_call>?",
+        "<think>A</think> <tool_call>",
+        "Hm. <think><tool_call></think>",
+    ],
+)
+def test_the_tag_of_a_call_is_followed_by_a_valid_one_and_that_by_nothing_else(text: str) -> None:
+    assert not bounded(free(TOOLS)).matches(text)
+
+
+def test_where_one_call_is_allowed_a_second_cannot_come() -> None:
+    written = bounded(free(TOOLS, max_calls=1))
+    assert written.matches(f"Well. {TIME}\n")
+    assert not written.matches(f"{TIME}\n{OSLO}")
+
+
+def test_reasoning_that_the_template_opened_may_be_closed_or_not() -> None:
+    written = bounded(free(TOOLS, starts_in_reasoning=True))
+    for text in [f"A <tool_call>?</think>{TIME}", "Hm.</think>No.", "Hello.", f"I think. {TIME}"]:
+        assert written.matches(text), text
+    for text in ["A <tool_call>?", "A</think><tool_call>", "A</think>b <tool_call></think>"]:
+        assert not written.matches(text), text
+
+
+@given(st.integers(0, 2**32), st.booleans())
+def test_whatever_can_be_written_is_read_as_valid_calls(seed: int, starts_in_reasoning: bool) -> None:
+    written = bounded(free(TOOLS, starts_in_reasoning=starts_in_reasoning))
+    text = written.sample(random.Random(seed))
+    reply = parse(text, TOOLS, starts_in_reasoning=starts_in_reasoning)
+    answer = text.rpartition("</think>")[2]
+    assert len(reply.calls) == answer.count("<tool_call>")
+    assert not {problem.kind for problem in reply.problems} & {"unreadable", "invalid_arguments", "unknown_tool", "cut"}
+
+
+@given(
+    st.text(max_size=20), st.lists(st.sampled_from([TIME, OSLO, OWN_LINES]), max_size=3), st.sampled_from(["", "\n"])
+)
+def test_all_text_without_the_tag_can_be_written_before_any_calls(text: str, calls: list[str], between: str) -> None:
+    assert bounded(free(TOOLS)).matches(text + between.join(calls)) == ("<tool_call>" not in text)
+
+
 def test_without_tools_there_is_no_grammar() -> None:
     assert forced([]) is None
+    assert free([]) is None
 
 
 @pytest.mark.parametrize(
@@ -132,6 +214,7 @@ def test_when_all_is_too_much_the_largest_tools_take_any_object() -> None:
     exact = [number for number in range(20) if not written.matches(markup.tool_call(f"large_{number}", "{}"))]
     assert 0 < len(exact) < 20
     assert not written.matches(markup.tool_call("get_weather", "{}"))
+    assert bounded(free([large(0), *TOOLS, *map(large, range(1, 20))])).matches("Hello.")
 
 
 def test_repetitions_that_add_up_are_too_much() -> None:
@@ -194,4 +277,6 @@ JSON = st.recursive(
 
 @given(st.lists(st.tuples(st.text(max_size=5), JSON), min_size=1, max_size=4))
 def test_whatever_stands_in_the_place_of_a_schema_the_grammar_can_be_read(tools: list[tuple[str, Json]]) -> None:
-    grammar([Tool(name, parameters=schema) for name, schema in tools])
+    offered = [Tool(name, parameters=schema) for name, schema in tools]
+    grammar(offered)
+    bounded(free(offered))

@@ -244,6 +244,45 @@ async def test_an_error_that_says_nothing_of_tools_is_no_answer(answers: Json) -
     assert (caught.value.facts.kind, caught.value.facts.native) == ("unknown", False)
 
 
+def listed(owner: str, **fields: Json) -> tuple[int, Json]:
+    """A list of models that names its owner, the model asked for last."""
+    entries = [{"id": name, "object": "model", "owned_by": owner, **fields} for name in ("other", "m")]
+    return 200, {"object": "list", "data": entries}
+
+
+@pytest.mark.parametrize(
+    ("models", "kind", "context", "version"),
+    [
+        (listed("vllm", root="org/m", max_model_len=8192), "vllm", 8192, "0.19.1"),
+        (listed("sglang", max_model_len=4096), "sglang", 4096, None),
+        (listed("me", permissions=[]), "llama-cpp-python", None, None),
+        (listed("me"), "unknown", None, None),
+        (listed("openai"), "unknown", None, None),
+        (listed("library"), "unknown", None, None),
+    ],
+)
+async def test_some_servers_name_themselves_as_owner_of_their_models(
+    models: Json, kind: str, context: int | None, version: str | None
+) -> None:
+    paths = {"GET /v1/models": models, "GET /version": (200, {"version": "0.19.1"}), CHAT: [usage(20), usage(81)]}
+    facts = await Server(paths).facts()
+    assert (facts.kind, facts.context, facts.version, facts.native) == (kind, context, version, True)
+    facts = await Server(paths).facts(dispatcher="xml")
+    assert (facts.kind, facts.native) == (kind, False)
+
+
+async def test_a_server_is_known_by_its_list_even_where_trying_fails() -> None:
+    with pytest.raises(NoAnswerError) as caught:
+        await Server({"GET /v1/models": listed("sglang"), CHAT: [(500, "oops")]}).facts()
+    assert caught.value.facts.kind == "sglang"
+
+
+@pytest.mark.parametrize("answer", [(503, "busy"), (401, {"error": "no"}), (200, {"data": [1]}), (200, {"data": []})])
+async def test_a_list_of_models_that_tells_nothing_is_none(answer: Json) -> None:
+    facts = await Server({"GET /v1/models": answer, CHAT: [usage(20), usage(20)]}).facts()
+    assert (facts.kind, facts.native) == ("unknown", False)
+
+
 @pytest.mark.parametrize("dispatcher", ["xml", "native"])
 async def test_where_the_dispatcher_is_set_nothing_is_generated_to_find_out(dispatcher: DispatcherName) -> None:
     server = Server({CHAT: [usage(20), usage(81)]})
@@ -256,6 +295,8 @@ async def test_where_the_dispatcher_is_set_nothing_is_generated_to_find_out(disp
     "answer", [[], None, 5, "text", {"models": "x"}, {"models": [1]}, {"models": [{}]}, {"usage": 1}]
 )
 async def test_answers_of_any_shape_are_survived(answer: Json) -> None:
-    everywhere = dict.fromkeys(("GET /props?model=m", "POST /api/show", "GET /api/v1/models", CHAT), (200, answer))
+    everywhere = dict.fromkeys(
+        ("GET /props?model=m", "POST /api/show", "GET /api/v1/models", "GET /v1/models", CHAT), (200, answer)
+    )
     facts = await Server(everywhere).facts()
     assert (facts.kind, facts.native) == ("unknown", False)
