@@ -9,6 +9,7 @@ from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
 from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.bodies.tagsbody import TagsReader
 from proxy.core.calls import ToolSet
 from proxy.core.forms import BodySpec, Heading
 from proxy.core.fragments import ArgumentStream
@@ -149,24 +150,32 @@ class CallModes(TentativeModes):
 
     def _flow(self, region: Region, body: Body, piece: str) -> None:
         """Let the arguments of a long call go out while they are written."""
-        if region.stream is not None:
-            if isinstance(body, JsonReader) and not body.broken:
+        if region.stream is not None and isinstance(body, JsonReader):
+            if not body.broken:
                 self._out.arguments(region.stream.feed(piece))
             return
         if self._stream_after is None or region.size < region.look_again or self._tentative is not None:
             return
-        region.look_again = 2 * region.size
-        if region.opener in self._grammar.foreign or not isinstance(body, JsonReader):
+        if region.opener in self._grammar.foreign or (self._out.calls and not self._parallel and not region.stream):
             return
-        begun = body.open_arguments()
-        if begun is None or (self._out.calls and not self._parallel):
-            return
-        written, arguments = begun
-        name = self._tools.declares(written) if self._tools else written
-        if name is None:
-            return
-        region.stream = ArgumentStream(self._tools.schema(name))
-        self._out.start(name)
+        region.look_again = region.size + region.size // 4 + 1  # so that all looks together are linear
+        begun = body.open_arguments() if isinstance(body, JsonReader) else None
+        if begun is not None:
+            self._flow_on(region, *begun)
+        elif isinstance(body, TagsReader) and (call := body.begun()):
+            text = self._tools.begun(call)
+            if text is not None and text.startswith(region.written):
+                more, region.written = text[len(region.written) :], text
+                self._flow_on(region, call.name, more)
+
+    def _flow_on(self, region: Region, written: str, arguments: str) -> None:
+        """Let ``arguments`` go out, and the call of the tool ``written`` begin with them."""
+        if region.stream is None:
+            name = self._tools.declares(written) if self._tools else written
+            if name is None:
+                return
+            region.stream = ArgumentStream(self._tools.schema(name))
+            self._out.start(name)
         self._out.arguments(region.stream.feed(arguments))
 
     def _complete(self, region: Region, body: Body) -> None:
@@ -284,7 +293,9 @@ class CallModes(TentativeModes):
             self._region = self._body = None
             self._pending = raw[start:]
             return 0, True
-        self._out.problem("unreadable", "A call was opened and never completed.", raw)
+        held = self._tentative
+        if held is None or (held.rule == "whole" and not held.orphan):  # elsewhere it may be what the answer is about
+            self._out.problem("unreadable", "A call was opened and never completed.", raw)
         first = self._grammar.ends.find(raw, max(start, 1))
         shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
         return self._reread(region, "", shown)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from proxy.core.arguments.jsontext import dumps
 from proxy.core.arguments.names import match_name
 from proxy.core.arguments.schema import ToolSchema
-from proxy.core.bodies.base import RawCall
+from proxy.core.bodies.base import Begun, RawCall, Value
 from proxy.core.events import Problem, shorten
 from proxy.core.model import Json, Tool
 
@@ -50,6 +50,18 @@ class ToolSet:
         if name not in self._schemas:
             self._schemas[name] = compiled(tool.parameters)
         return self._schemas[name]
+
+    def begun(self, call: Begun) -> str | None:
+        """The JSON text of the arguments so far, of which those to come are a continuation; None of an unknown tool."""
+        name = self.declares(call.name)
+        schema = self.schema(name) if name is not None else None
+        if schema is None:
+            return None
+        text = "{" + ", ".join(map(partial(_member, schema), call.values))
+        last = call.last
+        if last is not None and schema.is_text(last.key, last.string):
+            text += f"{', ' if call.values else ''}{dumps(last.key)}: {dumps(last.text)[:-1]}"
+        return text
 
     def resolve(self, raw: RawCall, index: int) -> Resolved:
         """Match, type, coerce and validate ``raw`` as the call number ``index``. Never raises."""
@@ -92,8 +104,11 @@ def _arguments(raw: RawCall, schema: ToolSchema) -> str:
     """The arguments as the text of an object; raw values are typed by ``schema``."""
     if isinstance(raw.arguments, str):
         return raw.arguments
-    typed = (f"{dumps(value.key)}: {schema.typed(value.key, value.text, value.string)}" for value in raw.arguments)
-    return "{" + ", ".join(typed) + "}"
+    return "{" + ", ".join(map(partial(_member, schema), raw.arguments)) + "}"
+
+
+def _member(schema: ToolSchema, value: Value) -> str:
+    return f"{dumps(value.key)}: {schema.typed(value.key, value.text, value.string)}"
 
 
 def _about(index: int, problems: Iterable[Problem]) -> list[Problem]:

@@ -27,6 +27,7 @@ class Region:
     stream: ArgumentStream | None = None
     start: int = 0
     look_again: int = 0  # the size at which to see whether arguments can flow
+    written: str = ""  # the JSON of what has flowed of a body that is no JSON
     _text: StringIO = field(default_factory=StringIO)
 
     def use(self, text: str) -> None:

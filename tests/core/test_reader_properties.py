@@ -139,6 +139,57 @@ def test_fragments_are_always_a_prefix_of_the_arguments(arguments: Json, step: i
     assert sent == final
 
 
+TAGS = {
+    "functions": ("<function=write_file>", "<parameter={}>\n{}\n</parameter>", "</function>"),
+    "pairs": ("<tool_call>write_file", "<arg_key>{}</arg_key><arg_value>{}</arg_value>", "</tool_call>"),
+    "invoke": (
+        '<function_calls><invoke name="write_file">',
+        '<parameter name="{}">{}</parameter>',
+        "</invoke></function_calls>",
+    ),
+}
+FILLER = "All work and no play makes a dull text. " * 9
+RAW = st.lists(st.sampled_from([*PIECES, FILLER, FILLER + "\n", '<parameter name="path">']), max_size=8).map("".join)
+
+
+@pytest.mark.parametrize("name", TAGS)
+@given(
+    values=st.dictionaries(st.sampled_from(["path", "content", "mode", "tags"]), RAW, min_size=1),
+    step=st.integers(1, 40),
+    dialect=st.booleans(),
+)
+def test_fragments_of_markup_are_a_prefix_or_end_in_an_error(
+    name: str, values: dict[str, str], step: int, dialect: bool
+) -> None:
+    head, element, tail = TAGS[name]
+    text = head + "".join(element.format(key, value) for key, value in values.items()) + tail
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    how = {"dialect": "function-calls"} if dialect and name == "invoke" else {}
+    streamed = read(pieces, TOOLS, stream_arguments_after=0, **how)
+    if streamed.finish != "error" and not any(problem.kind == "late_reasoning" for problem in streamed.problems):
+        assert essence(streamed) == essence(parse(text, TOOLS, **how))
+
+
+@pytest.mark.parametrize("name", ["functions", "pairs"])
+def test_a_long_value_of_markup_flows(name: str) -> None:
+    head, element, tail = TAGS[name]
+    content = 'if a < b and c > d: print("</p>")\n' * 3000
+    text = head + element.format("path", "a.py") + element.format("content", content) + tail
+    parser = Parser(TOOLS)
+    sent: list[str] = []
+    longest = waited = 0
+    for at in range(0, len(text), 40):
+        fragments = [event.text for event in parser.feed(text[at : at + 40]) if isinstance(event, ToolArgumentsDelta)]
+        sent += fragments
+        waited = 0 if fragments else waited + 40
+        longest = max(longest, waited)
+    events = parser.close("stop")
+    sent += [event.text for event in events if isinstance(event, ToolArgumentsDelta)]
+    assert json.loads("".join(sent)) == {"path": "a.py", "content": content}
+    assert len(sent) > 8
+    assert longest < len(text) / 4
+
+
 HOSTILE = {
     "openers": "<tool_call>",
     "opened objects": '<tool_call>{"a": "',

@@ -88,6 +88,16 @@ class ToolSchema:
         except RecursionError:
             return False
 
+    def is_text(self, name: str, string: bool | None = None) -> bool:
+        """Whether ``typed`` makes a string of parameter ``name`` whatever its text; ``string`` as there."""
+        if string is not None:
+            return string
+        try:
+            nodes = self._nodes(name)
+            return self._outline.admits_any_string(nodes) and self._outline.kinds(nodes) == {"string"}
+        except RecursionError:
+            return False
+
     def _nodes(self, name: str) -> Nodes:
         return member(self._outline.applied(self._outline.root, {}), name)
 

@@ -32,6 +32,15 @@ class RawCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """What is certain of a call whose parameters are still being written: ``values`` are whole, ``last`` so far."""
+
+    name: str
+    values: tuple[Value, ...]
+    last: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Leftover:
     """A piece of a body that is not a readable call: it stays visible."""
 

@@ -14,7 +14,7 @@ from html import unescape
 
 from proxy.core.arguments.jsontext import dumps, members
 from proxy.core.arguments.repair import repair
-from proxy.core.bodies.base import RawCall, Value
+from proxy.core.bodies.base import Begun, RawCall, Value
 from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import TagsBody
@@ -47,6 +47,13 @@ class TagsReader(SpanReader):
         if not final and _NAME_SO_FAR.fullmatch(text):
             return None
         return spec.call.match(text) is not None
+
+    def begun(self) -> Begun | None:
+        """What is certain by now of the first call; None if nothing is, or if its values are not simply text."""
+        try:
+            return None if self._spec.nested else _Markup(self._spec, self._text.getvalue(), forgiving=False).begun()
+        except ValueError:
+            return None
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
         if (not closed and self._spec.call_end is None) or (forgiving and self._spec.nested):
@@ -83,6 +90,48 @@ class _Markup:
             if not self._spec.lead and at < len(self._text):
                 raise ValueError("words behind the call")
         return found
+
+    def begun(self) -> Begun | None:
+        """The first call of a text that goes on."""
+        opened = self._spec.call.match(self._text, self._space(0))
+        if opened is None:
+            return None
+        name = unescape(opened["name"]).strip()
+        end = None if self._spec.call_end is None else self._spec.call_end.format(name=name)
+        values: list[Value] = []
+        at: int | None = self._space(opened.end())
+        while at is not None and (opened := self._spec.parameter.match(self._text, at)):
+            stop, at = self._certain(opened.end(), opened["key"], end)
+            value = self._plain(opened, stop)
+            if at is None:
+                return Begun(name, tuple(values), value if value.text else None)
+            values.append(value)
+            at = self._space(at)
+        return Begun(name, tuple(values))
+
+    def _certain(self, start: int, key: str, call_end: str | None) -> tuple[int, int | None]:
+        """As ``_ends``, of a text that goes on. None: the value may go on too, and up to the first index is certain."""
+        end = self._spec.parameter_end.format(key=key)
+        quoted: list[str] = []
+        certain = start
+        at = self._text.find(self._first, start)
+        while at >= 0:
+            certain = certain if quoted else at
+            if len(self._text) - at < _LONGEST_TAG:
+                return certain, None
+            if self._text.startswith(end, at) and not quoted and self._goes_on(at + len(end), call_end):
+                return at, at + len(end)
+            at = self._text.find(self._first, self._skip(at, quoted))
+        return (certain if quoted else len(self._text)), None
+
+    def _plain(self, opened: re.Match[str], stop: int) -> Value:
+        """The value behind the tag ``opened``, as text."""
+        groups = opened.groupdict()
+        text = self._text[opened.end() : stop]
+        if self._spec.trimmed and text.startswith("\n"):
+            text = text[1:].removesuffix("\n")
+        string = True if groups.get("string") else False if groups.get("json") else None
+        return Value(unescape(opened["key"]).strip(), text, string)
 
     def _space(self, at: int) -> int:
         return _SPACE.match(self._text, at).end()  # type: ignore[union-attr]  # it always matches
@@ -141,22 +190,14 @@ class _Markup:
     def _values(self, at: int, call_end: str | None) -> tuple[list[Value], int]:
         values: dict[str, Value] = {}
         while opened := self._spec.parameter.match(self._text, at):
-            groups = opened.groupdict()
-            key = unescape(opened["key"]).strip()
-            if key in values:
-                raise ValueError("a parameter is given twice")
             stop, at = self._ends(opened.end(), opened["key"], call_end)
-            text = self._text[opened.end() : stop]
-            string = True if groups.get("string") else False if groups.get("json") else None
-            values[key] = self._value(key, text, string)
+            value = self._plain(opened, stop)
+            if value.key in values:
+                raise ValueError("a parameter is given twice")
+            elements = self._elements(value.text) if self._spec.nested else None
+            values[value.key] = value if elements is None else Value(value.key, elements, string=False)
             at = self._space(at)
         return list(values.values()), at
-
-    def _value(self, key: str, text: str, string: bool | None) -> Value:
-        if self._spec.trimmed and text.startswith("\n"):
-            text = text[1:].removesuffix("\n")
-        elements = self._elements(text) if self._spec.nested else None
-        return Value(key, text, string) if elements is None else Value(key, elements, string=False)
 
     def _elements(self, text: str) -> str | None:
         """The JSON text of a value that is made of elements; None if it is plain text."""
