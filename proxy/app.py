@@ -25,7 +25,9 @@ from proxy.relay import Ask, ByteReply, EventReply, Routes
 from proxy.relay.models import models_body
 from proxy.surfaces.base import Encoder, Shape, Surface
 from proxy.surfaces.chat import Chat
+from proxy.surfaces.memory import Memory
 from proxy.surfaces.messages import Messages
+from proxy.surfaces.responses import Responses
 from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import Upstream
 from proxy.wire import jsonio
@@ -42,7 +44,7 @@ CLIENT_GONE = 499
 FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
 
-ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models")
+ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models", "/responses")
 """Paths that are known also without ``/v1`` before them."""
 
 HEALTH = "health"
@@ -105,6 +107,7 @@ class App:
             [
                 self._generation("/v1/chat/completions", Chat, Chat.shape),
                 self._generation("/v1/messages", Messages, Messages.shape),
+                self._generation("/v1/responses", functools.partial(Responses, memory=Memory()), Responses.shape),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
