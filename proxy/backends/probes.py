@@ -6,6 +6,7 @@ chat template has none): what a reply looks like tells nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -41,8 +42,9 @@ class Facts:
 
     ``native``: the server itself turns ``tools`` into calls for this model. ``starts_in_reasoning``: the text of a
     reply begins inside ``<think>``, since the chat template opened it. ``prefill``: a final assistant message is gone
-    on with. ``vision``: the model sees images; None = unknown. ``context`` is in tokens. ``fields`` go into each
-    request whose reply is read as text, so that the server hands on what the model wrote.
+    on with. ``vision``: the model sees images; None = unknown. ``context`` is in tokens. ``file`` is what the server
+    has loaded, whatever it is asked for. ``fields`` go into each request whose reply is read as text, so that the
+    server hands on what the model wrote.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Facts:
     vision: bool | None = None
     context: int | None = None
     version: str | None = None
+    file: str | None = None
     fields: Mapping[str, Json] = field(default_factory=nothing)
 
 
@@ -110,6 +113,7 @@ async def _llama_cpp(ask: Ask, backend: Backend, model: str | None) -> Facts | N
         vision=_truth(_member(props, "modalities", "vision")),
         context=_count(_member(props, "default_generation_settings", "n_ctx")),
         version=version,
+        file=_file(_text(props.get("model_path"))),
         # Where the server understands the template it moves reasoning into a field of its own, but leaves no trace when
         # there was none: then the answer could not be told from reasoning. As text it comes with its opener.
         fields={"reasoning_format": "none"} if opened else NOTHING,
@@ -246,6 +250,10 @@ def _text(value: Json) -> str | None:
 
 def _count(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _file(path: str | None) -> str | None:
+    return re.split(r"[/\\]", path)[-1] if path else None
 
 
 def _truth(value: Json) -> bool | None:

@@ -71,8 +71,9 @@ class Dispatcher(Protocol):
 class XmlDispatcher:
     """Tools as a system prompt, calls as text.
 
-    ``options`` say what the backend's template takes, ``prompt`` how the model is told of its tools. The others are
-    settings of the :class:`~proxy.core.parser.Parser`.
+    ``options`` say what the backend's template takes, ``prompt`` how the model is told of its tools. ``model`` is what
+    it is called, if that is known better than from the request. The others are settings of the
+    :class:`~proxy.core.parser.Parser`.
     """
 
     options: HistoryOptions = field(default_factory=HistoryOptions)

@@ -66,6 +66,8 @@ async def test_llama_cpp_tells_whether_its_template_has_tools() -> None:
     caps = {"supports_tools": True, "supports_tool_calls": True}
     facts = await llama_cpp(props(chat_template_caps=caps, modalities={"vision": True}), PLAIN).facts()
     assert (facts.native, facts.vision) == (True, True)
+    for path in ("/models/Mistral-7B-Q4.gguf", "C:\\models\\Mistral-7B-Q4.gguf", "Mistral-7B-Q4.gguf"):
+        assert (await llama_cpp(props(model_path=path), PLAIN).facts()).file == "Mistral-7B-Q4.gguf"
     for half in ({"supports_tools": True}, {"supports_tools": True, "supports_tool_calls": False}, {}):
         assert not (await llama_cpp(props(chat_template_caps=half), PLAIN).facts()).native
 

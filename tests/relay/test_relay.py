@@ -14,7 +14,7 @@ from proxy.backends.capability import Capabilities
 from proxy.backends.registry import Backend
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.errors import ClientError, UpstreamError
-from proxy.core.events import ReasoningDelta, TextDelta
+from proxy.core.events import ReasoningDelta, TextDelta, ToolCallStart
 from proxy.core.model import Tool
 from proxy.core.prompt import PromptOptions, render_protocol
 from proxy.relay import Ask, ByteReply, EventReply, Relay
@@ -104,6 +104,16 @@ async def test_what_was_known_of_a_backend_is_forgotten_when_it_is_gone(upstream
         await relay.answer(ask(tools=[TOOL]), entry())
     with scripted.Backend(port=port, probe_tokens=(10, 10)):
         assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), EventReply)
+
+
+@pytest.mark.parametrize(("model", "called"), [("mistral-7b", True), ("qwen3", False)])
+async def test_the_way_of_a_known_family_is_read_as_its_own(upstream: Upstream, model: str, called: bool) -> None:
+    with scripted.Backend() as backend:
+        backend.script(scripted.text("[TOOL_CALLS]other[ARGS]{}"))
+        reply = await relay_to(backend.url, upstream, model=model, reask=0).answer(ask(tools=[TOOL]), entry())
+        assert isinstance(reply, EventReply)
+        events = [event async for batch in reply.batches for event in batch]
+        assert any(isinstance(event, ToolCallStart) for event in events) is called
 
 
 @pytest.mark.parametrize("system_role", [True, False])
