@@ -31,6 +31,7 @@ from proxy.surfaces.responses import Responses
 from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import Upstream
 from proxy.wire import jsonio
+from proxy.wire.anthropic_messages import encode_model, encode_models
 
 JSON = ("content-type", "application/json")
 STREAM = (
@@ -108,6 +109,7 @@ class App:
                 self._generation("/v1/chat/completions", Chat, Chat.shape),
                 self._generation("/v1/messages", Messages, Messages.shape),
                 self._generation("/v1/responses", functools.partial(Responses, memory=Memory()), Responses.shape),
+                Route("/v1/messages/count_tokens", Endpoint(self._count_tokens, ("POST",), Messages.shape)),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
@@ -179,19 +181,31 @@ class App:
                     reply = collect([event async for batch in batches for event in batch])
                 await exchange.respond(200, [JSON, *asked.headers(), *_warnings(log)], asked.encode(reply))
 
+    async def _count_tokens(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = "count_tokens"
+        asked = Messages(await exchange.body(self._config.max_body))
+        ask = Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request)
+        async with exchange.watch():
+            count = await self._relay.count(ask, log)
+            estimated = [("x-toolgraft-estimated", "true")] if count.estimated else []
+            told = jsonio.dumps({"input_tokens": count.tokens})
+            await exchange.respond(200, [JSON, *asked.headers(), *estimated], told)
+
     async def _models(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
+        tell = encode_models if _speak_as_anthropic(exchange) else models_body
         async with exchange.watch():
             models = await self._relay.models(exchange.headers)
-            await exchange.respond(200, [JSON], models_body(models))
+            await exchange.respond(200, [JSON], tell(models))
 
     async def _model(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
+        tell = encode_model if _speak_as_anthropic(exchange) else jsonio.dumps
         name = exchange.scope["path_params"]["id"]
         async with exchange.watch():
             for model in await self._relay.models(exchange.headers):
                 if model["id"] == name:
-                    await exchange.respond(200, [JSON], jsonio.dumps(model))
+                    await exchange.respond(200, [JSON], tell(model))
                     return
         raise ClientError(f"There is no model {name!r}.", status=404, code="model_not_found", param="model")
 
@@ -262,6 +276,14 @@ def _path_to_forward(exchange: Exchange) -> str:
         raise _no_such_path(exchange)
     query = exchange.scope["query_string"].decode("latin-1")
     return path[len("/v1") :] + (f"?{query}" if query else "")
+
+
+def _speak_as_anthropic(exchange: Exchange) -> bool:
+    """Whether the client sends what all of Anthropic's clients send; then errors are told it in their shape too."""
+    if exchange.header("anthropic-version") is None:
+        return False
+    exchange.scope["voice"].shape = Messages.shape
+    return True
 
 
 async def _unknown(exchange: Exchange, log: RequestLog) -> None:

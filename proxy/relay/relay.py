@@ -21,9 +21,11 @@ from proxy.core.model import NOTHING, Request
 from proxy.core.readers import NativeReader
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
 from proxy.relay.context import ContextCheck
+from proxy.relay.count import Count, count_tokens
 from proxy.relay.models import Model, read_models, with_first
 from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
+from proxy.relay.reask import with_reasks
 from proxy.telemetry import RequestLog
 from proxy.transport.failures import UNREACHABLE
 from proxy.transport.headers import client_key, forwarded, returned
@@ -64,6 +66,23 @@ class Relay:
                 if not self._capabilities.learn_from_error(backend, model, error.message):
                     raise
         return await self._xml(ask, facts, log)
+
+    async def count(self, ask: Ask, log: RequestLog) -> Count:
+        """How many tokens the request would have. Raises ``ClientError``, and ``UpstreamError`` as probing does."""
+        backend = self._backend
+        model = backend.config.model or ask.model
+        log.model, log.backend = model, backend.api_root
+        request = ask.decode()
+        facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
+        native = facts.native if backend.config.dispatcher == "auto" else backend.config.dispatcher == "native"
+        log.mode = "native" if native else "xml"
+        prepared = request if native else self._dispatcher(facts, request).prepare(request)
+
+        async def post(path: str, body: bytes) -> bytes:
+            fields = self._credentials(ask.headers)
+            return await (await self._open("POST", backend.server_root + path, fields, body)).read()
+
+        return await count_tokens(post, facts.kind, prepared, model)
 
     async def forward(
         self,
@@ -158,30 +177,28 @@ class Relay:
         log.mode = "xml"
         backend = self._backend
         model = backend.config.model or request.model
-        told = backend.config.starts_in_reasoning
-        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
-        dispatcher = XmlDispatcher(
-            HistoryOptions(system_role=backend.config.system_role, prefill=facts.prefill, vision=facts.vision),
-            starts_in_reasoning=in_reasoning,
-            prompt=backend.prompt(model),
-            dialect=backend.config.dialect,
-        )
+        dispatcher = self._dispatcher(facts, request)
         prepared = dispatcher.prepare(request)
 
         async def begin(constraint: Fields) -> EventReply:
-            sent = replace(prepared, extra={**prepared.extra, **facts.fields, **constraint})
-            body = encode_request(sent, model=model, stream=request.stream)
-            reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
-            pump = Pump(
-                reply,
-                dispatcher.reader(request),
-                log,
-                streamed=is_event_stream(reply, request.stream),
-                prompt_size=len(body),
-                taken=_taken(request),
-                context=ContextCheck(prepared.messages, facts.kind),
-            )
-            return EventReply(await Begun.wait(pump.batches()))
+            async def send(turn: Request, entry: RequestLog) -> Pump:
+                sent = replace(turn, extra={**turn.extra, **facts.fields, **constraint})
+                body = encode_request(sent, model=model, stream=request.stream)
+                reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
+                return Pump(
+                    reply,
+                    dispatcher.reader(request),
+                    entry,
+                    streamed=is_event_stream(reply, request.stream),
+                    prompt_size=len(body),
+                    taken=_taken(request),
+                    context=ContextCheck(turn.messages, facts.kind),
+                )
+
+            first = await send(prepared, log)
+            times = backend.config.reask if request.offered else 0
+            batches = with_reasks(first, send, prepared=prepared, request=request, times=times, log=log)
+            return EventReply(await Begun.wait(batches))
 
         when = backend.config.constrain if self._capabilities.takes_constraint(backend, model) else "off"
         constraint = constrain(facts.kind, request, when, starts_in_reasoning=dispatcher.starts_in_reasoning)
@@ -194,6 +211,18 @@ class Relay:
         reply = await begin(NOTHING)
         self._capabilities.refuse_constraint(backend, model, refusal)
         return reply
+
+    def _dispatcher(self, facts: Facts, request: Request) -> XmlDispatcher:
+        backend = self._backend
+        told = backend.config.starts_in_reasoning
+        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
+        return XmlDispatcher(
+            HistoryOptions(system_role=backend.config.system_role, prefill=facts.prefill, vision=facts.vision),
+            starts_in_reasoning=in_reasoning,
+            prompt=backend.prompt(backend.config.model or request.model),
+            dialect=backend.config.dialect,
+            model=facts.file or backend.config.model,
+        )
 
     async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
         """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""

@@ -11,6 +11,7 @@ from proxy.backends.pool import Pool
 from proxy.backends.routing import Route, Routing
 from proxy.core.errors import UpstreamError
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
+from proxy.relay.count import Count
 from proxy.relay.models import Model, merged
 from proxy.relay.peek import Passing
 from proxy.relay.relay import Relay
@@ -41,6 +42,11 @@ class Routes:
         """The answer to a generation, once it has begun. Raises ``ClientError`` for a model that leads nowhere."""
         route = self._routing.find(ask.model)
         return await self._reach(route, log, lambda relay: relay.answer(ask, log))
+
+    async def count(self, ask: Ask, log: RequestLog) -> Count:
+        """How many tokens a request has for its model."""
+        log.model = ask.model
+        return await self._reach(self._routing.find(ask.model), log, lambda relay: relay.count(ask, log))
 
     async def forward(
         self,

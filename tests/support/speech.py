@@ -30,10 +30,10 @@ def says(
     reasoning: str = "",
     finish: str | None = None,
     cut: int = 0,
-    usage: tuple[int, int] = (400, 30),
+    usage: tuple[int, int] | None = (400, 30),
 ) -> Reply:
     """A turn, streamed or whole as the request asks. ``cut`` takes that many characters off the end of the last call,
-    and its closer.
+    and its closer. ``usage`` None: the tokens are not counted.
     """
     if mode == "xml":
         markup = [f'<tool_call>{{"name": "{call.name}", "arguments": {json.dumps(call.arguments)}}}' for call in calls]
@@ -46,14 +46,14 @@ def says(
     arguments = [json.dumps(call.arguments) for call in calls]
     if cut:
         arguments[-1] = arguments[-1][:-cut]
-    return _native(words, calls, arguments, reasoning, finish or ("tool_calls" if calls else "stop"), usage)
+    prompt, completion = usage or (0, 0)
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return _native(words, calls, arguments, reasoning, finish or ("tool_calls" if calls else "stop"), counts)
 
 
 def _native(
-    words: str, calls: Sequence[Call], arguments: Sequence[str], reasoning: str, finish: str, usage: tuple[int, int]
+    words: str, calls: Sequence[Call], arguments: Sequence[str], reasoning: str, finish: str, counts: dict[str, int]
 ) -> Reply:
-    counts = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
-
     async def reply(exchange: Exchange) -> None:
         heads = [
             {"id": f"call_{next(_numbers)}", "type": "function", "function": {"name": call.name}} for call in calls
@@ -78,6 +78,7 @@ def _native(
                 chunk({"tool_calls": [{"index": index, "function": {"arguments": written[at : at + 7]}}]})
                 for at in range(0, len(written), 7)
             ]
-        await sse(*events, chunk({}, finish), chunk(choices=[], usage=counts), DONE, pause=0)(exchange)
+        events += [chunk({}, finish), chunk(choices=[], usage=counts), DONE]
+        await sse(*events, pause=0)(exchange)
 
     return reply
