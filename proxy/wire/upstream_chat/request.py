@@ -1,13 +1,16 @@
 """A ``Request`` as the body of a backend's ``/chat/completions``.
 
 Written for the narrowest servers: message contents are strings unless there is an image, null members are left out,
-tools are plain functions with a schema.
+tools are plain functions with a schema. Chat templates are narrow too: many refuse a system message that is not the
+first, or two of one side in a row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from proxy.core.content import join
 from proxy.core.errors import ClientError
 from proxy.core.model import ImagePart, Json, Message, OtherPart, Part, Request, TextPart, Tool, ToolCall, ToolResult
 from proxy.wire import jsonio
@@ -20,7 +23,7 @@ def encode_request(request: Request, *, model: str | None, stream: bool) -> byte
     refuse it. Raises ``ClientError`` for values that are nested too deeply to be written.
     """
     body: dict[str, Json] = {"model": model} if model is not None else {}
-    body["messages"] = list(_messages(request.messages))
+    body["messages"] = list(_messages(_turns(request.messages)))
     body |= _tools(request)
     if request.response_format is not None:
         body["response_format"] = dict(request.response_format)
@@ -37,6 +40,22 @@ def encode_request(request: Request, *, model: str | None, stream: bool) -> byte
         return jsonio.dumps(body, lone_surrogates="replace")
     except ValueError as error:
         raise ClientError(f"The request cannot be passed on: it is {error}.") from None
+
+
+def _turns(messages: Iterable[Message]) -> list[Message]:
+    """``messages`` with neighbours of one side joined; system text that comes later is said by the user."""
+    turns: list[Message] = []
+    for message in messages:
+        last = turns[-1] if turns else None
+        if message.role == "system" and last and last.role != "system":
+            message = replace(message, role="user")
+        if last and message.role == last.role != "tool" and message.name == last.name and not message.results:
+            content = join(part for part in (last.content, message.content) if part)
+            reasoning = "\n\n".join(filter(None, (last.reasoning, message.reasoning))) or None
+            turns[-1] = replace(last, content=content, calls=last.calls + message.calls, reasoning=reasoning)
+        else:
+            turns.append(message)
+    return turns
 
 
 def _messages(messages: Iterable[Message]) -> Iterator[dict[str, Json]]:

@@ -46,6 +46,10 @@ def text(role: str, content: str) -> Json:
     return {"role": role, "content": content}
 
 
+def text_part(content: str) -> Json:
+    return {"type": "text", "text": content}
+
+
 def test_the_whole_body() -> None:
     request = Request(
         (USER,), model="asked", extra={"temperature": 0, "top_k": 3}, response_format={"type": "json_object"}
@@ -142,6 +146,32 @@ def test_what_is_too_deep_to_write_is_the_clients_fault() -> None:
 )
 def test_messages(message: Message, raw: Json) -> None:
     assert messages(message) == [raw]
+
+
+def test_templates_take_one_system_message_and_sides_in_turn() -> None:
+    call, result = ToolCall("a", "clock"), ToolResult("a", (TextPart("9"),))
+    given = (
+        Message("system", (TextPart("Be kind."),)),
+        Message("system", (TextPart("Be brief."),)),
+        Message("user", (TextPart("Time?"),)),
+        Message("system", (TextPart("It is late."),)),
+        Message("user", (IMAGE,)),
+        Message("assistant", (TextPart("A moment."),)),
+        Message("assistant", calls=(call,)),
+        Message("user", results=(result,)),
+        Message("system", (TextPart("Hurry."),)),
+    )
+    sent = messages(*given)
+    assert [raw["role"] for raw in sent] == ["system", "user", "assistant", "tool", "user"]
+    assert sent[0]["content"] == "Be kind.\n\nBe brief."
+    assert sent[1]["content"] == [text_part("Time?\n\nIt is late."), RAW_IMAGE]
+    assert (sent[2]["content"], sent[2]["tool_calls"][0]["id"]) == ("A moment.", "a")
+    assert (sent[3]["content"], sent[4]["content"]) == ("9", "Hurry.")
+
+
+def test_users_with_names_of_their_own_stay_apart() -> None:
+    sent = messages(Message("user", (TextPart("a"),), name="Ann"), Message("user", (TextPart("b"),), name="Bo"))
+    assert [raw["name"] for raw in sent] == ["Ann", "Bo"]
 
 
 def test_results_come_before_the_text_of_their_turn() -> None:
