@@ -11,10 +11,13 @@ from proxy.core.errors import ToolgraftError
 COMMANDS = {
     "serve": "Put tool calling in front of a model server.",
     "demo": "Run a tool loop on a small local model, step by step, then keep serving.",
+    "check": "Examine a model server, try tool calls in every way, and say which settings are best.",
+    "init": "Write a file of settings with every key explained.",
+    "check-config": "Read the settings and say what they mean, or what is wrong.",
     "parse": "Read a model's reply from standard input and print what it says.",
     "translate": "Read a request from standard input and print what the backend would be sent.",
 }
-"""Every command and the line that ``--help`` shows for it; the command ``x`` is ``proxy.commands.x.x``."""
+"""Every command and the line that ``--help`` shows for it; the command ``x-y`` is ``proxy.commands.x_y.x_y``."""
 
 
 class Commands(click.Group):
@@ -28,7 +31,8 @@ class Commands(click.Group):
         """Import the command's module; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"proxy.commands.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"proxy.commands.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -22,6 +22,7 @@ TESTED_ELSEWHERE = {
     "core/forms.py": "core/test_dialects.py",
     "core/notations.py": "core/test_dialects.py",
     "core/bodies/base.py": "core/bodies/test_jsonbody.py",
+    "doctor/findings.py": "doctor/test_examine.py",
     "surfaces/base.py": "surfaces/test_chat.py",
 }
 """Modules that hold only values, or one half of what another module does, and where that is tested."""

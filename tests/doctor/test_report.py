@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from dataclasses import replace
+
+from proxy.commands.serve import serve
+from proxy.config import BackendConfig
+from proxy.doctor.findings import Finding
+from proxy.doctor.report import Report, as_json, as_text, flags, settings, toml
+from proxy.trial.run import Limits, Outcome
+
+URL = "http://127.0.0.1:8080"
+CONFIG = BackendConfig(
+    URL,
+    dispatcher="xml",
+    model='a "big" one',
+    system_role=False,
+    prompt_example="on",
+    starts_in_reasoning=True,
+)
+REPORT = Report(
+    URL,
+    (Finding("server", "llama.cpp b1"), Finding("context", "512 tokens", "bad", "Give it more.")),
+    "m",
+    {"xml": [Outcome("p", "c", True, True, True, False, 1200, 34, 1.5), Outcome("q", "c", True, error="no")]},
+    Limits(512, 60),
+    CONFIG,
+    key_env="KEY",
+)
+
+
+def test_the_recommended_lines_are_toml() -> None:
+    assert tomllib.loads(toml(REPORT)) == {"backend": [settings(REPORT)]}
+    assert settings(REPORT) == {
+        "url": URL,
+        "key_env": "KEY",
+        "only_model": 'a "big" one',
+        "dispatcher": "xml",
+        "system_role": False,
+        "prompt_example": "on",
+        "starts_in_reasoning": True,
+    }
+
+
+def test_defaults_are_not_repeated() -> None:
+    assert toml(replace(REPORT, config=BackendConfig(URL), key_env=None)) == f'[[backend]]\nurl = "{URL}"'
+
+
+def test_the_recommended_command_is_one_that_serve_takes() -> None:
+    program, command, *options = shlex.split(flags(REPORT))
+    assert (program, command) == ("toolgraft", "serve")
+    given = serve.make_context("serve", options, resilient_parsing=False).params
+    assert (given["backend"], given["model"], given["backend_key_env"]) == (URL, 'a "big" one', "KEY")
+    assert (given["no_system_role"], given["prompt_example"], given["dispatcher"]) == (True, "on", "xml")
+    assert given["starts_in_reasoning"] == "true"
+    assert flags(replace(REPORT, local=True, config=BackendConfig(URL), key_env=None)) == "toolgraft serve --local"
+
+
+def test_for_people() -> None:
+    lines = as_text(REPORT).splitlines()
+    assert lines[0] == f"toolgraft check: {URL}"
+    assert "  ok    server   llama.cpp b1" in lines
+    assert "  bad   context  512 tokens" in lines
+    assert lines[lines.index("  bad   context  512 tokens") + 1].strip() == "Give it more."
+    (row,) = (line.split() for line in lines if line.startswith("  xml"))
+    assert row == ["xml", "1/2", "1/2", "0", "1", "1,200", "34", "1.50"]
+    assert "    [[backend]]" in lines
+    assert lines[-1] == f"or: {flags(REPORT)}"
+
+
+def test_the_embedded_model_has_no_url_to_write_down() -> None:
+    text = as_text(replace(REPORT, local=True, config=BackendConfig(URL), key_env=None))
+    assert text.endswith("Recommended: toolgraft serve --local")
+    assert URL not in text
+
+
+def test_what_ended_early_has_no_table_and_no_advice() -> None:
+    text = as_text(Report(URL, (Finding("reachable", "Nobody there.", "bad", "Start it."),)))
+    assert "Nobody there." in text
+    assert "valid" not in text
+    assert "Recommended" not in text
+
+
+def test_for_programs() -> None:
+    told = json.loads(json.dumps(as_json(REPORT)))
+    assert (told["url"], told["model"], told["fine"]) == (URL, "m", False)
+    assert told["findings"][1] == {"about": "context", "said": "512 tokens", "level": "bad", "mend": "Give it more."}
+    assert (told["trial"]["xml"]["asked"], told["trial"]["xml"]["right"]) == (2, 1)
+    assert [outcome["error"] for outcome in told["trial"]["xml"]["outcomes"]] == [None, "no"]
+    assert told["recommended"]["settings"]["dispatcher"] == "xml"
+    assert as_json(Report(URL, REPORT.findings[:1]))["recommended"] is None
+    assert as_json(Report(URL, REPORT.findings[:1]))["fine"] is True
