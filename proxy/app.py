@@ -61,7 +61,7 @@ Handler: TypeAlias = Callable[[Exchange, RequestLog], Awaitable[None]]
 class Voice:
     """How the client of one request is told of a failure: in the surface's ``shape``, or by the stream's encoder."""
 
-    shape: Shape = Chat.shape
+    shape: Shape
     encoder: Encoder | None = None
 
     def stream_error(self, error: ToolgraftError) -> bytes:
@@ -72,10 +72,10 @@ class Voice:
 class Endpoint:
     """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any).
 
-    Errors come in ``shape``.
+    Errors come in ``shape``, else in that of the client's own vendor.
     """
 
-    def __init__(self, handler: Handler, methods: Collection[str] = (), shape: Shape = Chat.shape) -> None:
+    def __init__(self, handler: Handler, methods: Collection[str] = (), shape: Shape | None = None) -> None:
         self._handler = handler
         self._methods = methods
         self._shape = shape
@@ -83,11 +83,12 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the handler on the exchange that the application made."""
         exchange: Exchange = scope["exchange"]
-        scope["voice"].shape = self._shape
+        voice: Voice = scope["voice"]
+        voice.shape = self._shape or voice.shape
         if self._methods and exchange.method not in self._methods:
             allowed = ", ".join(self._methods)
             error = ClientError(f"{scope['path']} takes {allowed}, not {exchange.method}.", status=405)
-            status, headers, body = self._shape.encode_error(error)
+            status, headers, body = voice.shape.encode_error(error)
             await exchange.respond(status, [*headers, ("allow", allowed)], body)
         else:
             await self._handler(exchange, scope["log"])
@@ -128,7 +129,7 @@ class App:
             return
         exchange = Exchange(scope, receive, send, request_id(scope))
         log = RequestLog(exchange.request_id, surface="other")
-        voice = Voice()
+        voice = Voice(Messages.shape if _is_anthropics(exchange) else Chat.shape)
         scope.update(path=canonical(scope["path"]), exchange=exchange, log=log, voice=voice)
         try:
             await self._router(scope, receive, send)
@@ -193,14 +194,14 @@ class App:
 
     async def _models(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
-        tell = encode_models if _speak_as_anthropic(exchange) else models_body
+        tell = encode_models if _is_anthropics(exchange) else models_body
         async with exchange.watch():
             models = await self._relay.models(exchange.headers)
             await exchange.respond(200, [JSON], tell(models))
 
     async def _model(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "models"
-        tell = encode_model if _speak_as_anthropic(exchange) else jsonio.dumps
+        tell = encode_model if _is_anthropics(exchange) else jsonio.dumps
         name = exchange.scope["path_params"]["id"]
         async with exchange.watch():
             for model in await self._relay.models(exchange.headers):
@@ -278,12 +279,9 @@ def _path_to_forward(exchange: Exchange) -> str:
     return path[len("/v1") :] + (f"?{query}" if query else "")
 
 
-def _speak_as_anthropic(exchange: Exchange) -> bool:
-    """Whether the client sends what all of Anthropic's clients send; then errors are told it in their shape too."""
-    if exchange.header("anthropic-version") is None:
-        return False
-    exchange.scope["voice"].shape = Messages.shape
-    return True
+def _is_anthropics(exchange: Exchange) -> bool:
+    """Whether the client is one of Anthropic's: all of them name the version of the API that they speak."""
+    return exchange.header("anthropic-version") is not None
 
 
 async def _unknown(exchange: Exchange, log: RequestLog) -> None:
@@ -302,7 +300,8 @@ async def _send_bytes(exchange: Exchange, reply: ByteReply) -> None:
         if exchange.status is None:
             await exchange.start(reply.status, _for_streams(reply.headers))
         async for piece in pieces:
-            await exchange.write(piece)
+            if piece:  # an empty one says only that the answer has begun
+                await exchange.write(piece)
         await exchange.end()
 
 

@@ -104,12 +104,12 @@ class Exchange:
         return Watch(self, tick, every)
 
     async def start(self, status: int, headers: Headers) -> None:
-        """Send the status and the headers, the request's id among them."""
+        """Send the status and the headers, the request's id among them under OpenAI's name and Anthropic's."""
         self.status = status
         headers = list(headers)
         self.is_event_stream = any(name == "content-type" and "event-stream" in value for name, value in headers)
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        raw.append((b"x-request-id", self.request_id.encode("latin-1")))
+        raw += [(name, self.request_id.encode("latin-1")) for name in (b"x-request-id", b"request-id")]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes) -> None:

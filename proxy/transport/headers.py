@@ -44,7 +44,10 @@ _HOP_BY_HOP = frozenset(
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OWN = frozenset(
-    {"alt-svc", "content-length", "date", "server", "set-cookie", "strict-transport-security", "x-request-id"}
+    {
+        *("alt-svc", "content-length", "date", "server", "set-cookie", "strict-transport-security"),
+        *("request-id", "x-request-id"),
+    }
 )
 
 
