@@ -321,6 +321,14 @@ def test_the_sdks_own_tool_loop(client: Anthropic, backend: Backend, mode: Mode)
     assert "rain in Oslo" in backend.chats[-1].body.decode()
 
 
+def test_a_thread_falls_back_to_sending_all_of_it(client: Anthropic, backend: Backend, mode: Mode) -> None:
+    backend.script(says(mode, "Rain."), says(mode, "Sun."))
+    thread = client.beta.messages.thread(model="m", max_tokens=99, unsupported_request_behavior="continue_unthreaded")
+    thread.send({"role": "user", "content": "In Oslo?"})
+    assert thread.send({"role": "user", "content": "In Rome?"}).content[0].type == "text"
+    assert [turn["content"] for turn in backend.chats[-1].json["messages"]] == ["In Oslo?", "Rain.", "In Rome?"]
+
+
 async def test_the_asynchronous_client_works_too(url: str, backend: Backend, mode: Mode) -> None:
     backend.script(says(mode, "", OSLO, ROME))
     async with (

@@ -80,7 +80,7 @@ def _decode(raw: dict[str, Json]) -> MessagesRequest:
 
 
 def _refuse_what_only_anthropic_has(raw: Mapping[str, Json]) -> None:
-    if raw.get("thread") is not None:
+    if raw.get("thread"):
         raise ClientError(
             "`thread` asks for a conversation that the server remembers; this one keeps none. Send all messages.",
             code=THREAD_UNSUPPORTED,
