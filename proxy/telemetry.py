@@ -1,39 +1,56 @@
-"""The log: one line a request, for people or as JSON, and never a word of what was said."""
+"""The log: one line a request, for people or as JSON, and not a word of what was said unless that is wanted."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Literal, TextIO, TypeAlias
 
 logger = logging.getLogger("toolgraft")
 
 REPAIRS = frozenset({"repaired", "coerced", "renamed", "promoted"})
 """The kinds of problem that were mended: the client got a call that the model had not written quite so."""
 
+Fault: TypeAlias = Literal["client", "backend", "proxy"]
+
+MOST_SHOWN = 200
+"""Characters of a value that are shown. Some are what a client sent: the name of a model, say."""
+
+MOST_CONTENT = 64 * 1024
+"""Bytes of a request, and of its answer, that are logged where content is."""
+
 _FIELDS = "toolgraft"
+_BASE64 = re.compile(r"(data:[^;,\s]{1,100};base64,)[A-Za-z0-9+/=_-]+")
 
 
 @dataclass(slots=True)
 class RequestLog:
     """What is known about one request, filled in as it becomes known.
 
-    ``surface`` is the route's short name, ``mode`` the dispatcher that served it (``xml``, ``native``) or ``bytes`` for
-    a path that is passed on unread. Token counts are None while unknown; ``estimated`` marks counts that the backend
-    did not give. ``problems`` counts the reader's findings by kind. ``reasks`` is how many times the model was asked
-    again, ``rescued`` how many calls a native backend had left in its text. ``warning`` is the short name of what was
-    wrong with an answer that was given all the same.
+    ``surface`` is the route's short name, ``client`` whose key was shown, ``mode`` the dispatcher that served it
+    (``xml``, ``native``) or ``bytes`` for a path that is passed on unread, ``dialect`` how the model's calls are read.
+    Token counts are None while unknown; ``estimated`` marks counts that the backend did not give. ``problems`` counts
+    the reader's findings by kind. ``reasks`` is how many times the model was asked again, ``rescued`` how many calls a
+    native backend had left in its text. ``warning`` is the short name of what was wrong with an answer that was given
+    all the same, ``error`` that of why there was none, and ``fault`` whose that was.
+
+    Times are of ``time.perf_counter``, None while it has not come to that: the request was ``received`` whole, the
+    backend was ``asked``, the ``first`` part of its answer was there to be sent on, and it had ``answered`` all.
+    ``queued`` is the seconds that the request waited for its turn.
     """
 
     id: str
     surface: str
+    client: str | None = None
     model: str | None = None
     backend: str | None = None
     mode: str | None = None
+    dialect: str | None = None
     stream: bool = False
     status: int | None = None
     calls: int = 0
@@ -45,7 +62,32 @@ class RequestLog:
     rescued: int = 0
     warning: str | None = None
     error: str | None = None
+    fault: Fault | None = None
     started: float = field(default_factory=time.perf_counter)
+    received: float | None = None
+    queued: float = 0.0
+    asked: float | None = None
+    first: float | None = None
+    answered: float | None = None
+    ended: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """From the request's head to the end of its answer, or up to now."""
+        return (self.ended or time.perf_counter()) - self.started
+
+    @property
+    def added(self) -> float | None:
+        """Seconds for which the client waited for the proxy alone; None if the backend was never asked.
+
+        That is from the last byte of the request to the backend's being asked, the queue left out, and from the end of
+        the backend's answer to the end of ours.
+        """
+        if self.asked is None:
+            return None
+        before = self.asked - (self.received or self.started) - self.queued
+        after = 0.0 if self.answered is None else self.started + self.seconds - self.answered
+        return max(0.0, before) + max(0.0, after)
 
     @property
     def repairs(self) -> int:
@@ -57,9 +99,11 @@ class RequestLog:
         fields: dict[str, object] = {
             "id": self.id,
             "surface": self.surface,
+            "client": self.client,
             "model": self.model,
             "backend": self.backend,
             "mode": self.mode,
+            "dialect": self.dialect,
             "stream": self.stream or None,
             "status": self.status,
             "calls": self.calls,
@@ -70,30 +114,43 @@ class RequestLog:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "estimated": self.estimated or None,
-            "ms": round((time.perf_counter() - self.started) * 1000, 1),
+            "queue_ms": _ms(self.queued) or None,
+            "first_ms": None if self.first is None else _ms(self.first - self.started),
+            "added_ms": _ms(self.added),
+            "ms": _ms(self.seconds),
             "warning": self.warning,
             "error": self.error,
+            "fault": self.fault,
         }
-        return {key: value for key, value in fields.items() if value is not None}
+        return {key: _short(value) for key, value in fields.items() if value is not None}
 
     def write(self) -> None:
         """Write the line: a warning when the answer was a 5xx, else an information."""
+        self.ended = self.ended or time.perf_counter()
         level = logging.WARNING if self.status is not None and self.status >= 500 else logging.INFO
         if logger.isEnabledFor(level):
             logger.log(level, "request", extra={_FIELDS: self.fields()})
+
+
+def write_content(id: str, request: bytes, answer: bytes) -> None:  # noqa: A002
+    """Write what a client sent and what it got, the start of each. Images and the like are left out."""
+    logger.info("content", extra={_FIELDS: {"id": id, "request": _content(request), "answer": _content(answer)}})
 
 
 class HumanFormatter(logging.Formatter):
     """``12:30:01 info request id=… model=…``: values that hold white space or control characters are JSON strings."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever the values hold; a traceback follows on lines of its own."""
+        """One line, whatever the values hold; a traceback follows on lines of its own, which are indented."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields: dict[str, object] = getattr(record, _FIELDS, {})
         words = [clock, record.levelname.lower(), _one_line(record.getMessage())]
         words += [f"{key}={_plain(value)}" for key, value in fields.items()]
         line = " ".join(words)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if not record.exc_info:
+            return line
+        trace = self.formatException(record.exc_info).splitlines()
+        return "\n".join([line, *("  " + _one_line(each) for each in trace)])
 
 
 class JsonFormatter(logging.Formatter):
@@ -122,6 +179,19 @@ def configure(*, as_json: bool = False, stream: TextIO | None = None) -> None:
         target.propagate = False
     logger.setLevel(logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 1)
+
+
+def _short(value: object) -> object:
+    return value[:MOST_SHOWN] + "…" if isinstance(value, str) and len(value) > MOST_SHOWN else value
+
+
+def _content(data: bytes) -> str:
+    text = _BASE64.sub(r"\1…", data[:MOST_CONTENT].decode("utf-8", "replace"))
+    return text if len(data) <= MOST_CONTENT else f"{text}… ({len(data):,} bytes in all)"
 
 
 def _plain(value: object) -> str:

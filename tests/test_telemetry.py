@@ -83,7 +83,48 @@ def test_a_traceback_follows_the_line() -> None:
         telemetry.logger.exception("unexpected\nerror")
     first, *rest = out.getvalue().splitlines()
     assert first.endswith(r'error "unexpected\nerror"')
-    assert rest[-1] == "ValueError: boom"
+    assert rest[-1] == "  ValueError: boom"
+
+
+def test_a_traceback_cannot_forge_a_line() -> None:
+    out = io.StringIO()
+    telemetry.configure(stream=out)
+    try:
+        raise ValueError("boom\n12:00:00 info request id=forged\r12:00:00 info\u2028x \x1b[2J")
+    except ValueError:
+        telemetry.logger.exception("unexpected")
+    _, *rest = out.getvalue().split("\n")[:-1]
+    assert all(line.startswith("  ") and line.isprintable() for line in rest)
+    assert any("id=forged" in line for line in rest)
+
+
+def test_times_are_told_in_milliseconds() -> None:
+    entry = RequestLog("r1", "chat", started=10.0, received=10.5, queued=0.25, asked=11.0, first=12.0, answered=13.0)
+    entry.ended = 13.125
+    assert " queue_ms=250.0 first_ms=2000.0 added_ms=375.0 ms=3125.0" in written(entry, as_json=False)
+
+
+def test_without_a_backend_nothing_was_added() -> None:
+    assert RequestLog("r1", "chat", received=1.0).added is None
+    assert "added_ms" not in written(RequestLog("r1", "chat"), as_json=False)
+
+
+def test_a_long_value_is_cut() -> None:
+    line = written(RequestLog("r1", "chat", model="m" * 100_000), as_json=False)
+    assert len(line) < 1000
+    assert "mmm\\u2026" in line or "mmm…" in line
+
+
+def test_content_is_one_line_without_images() -> None:
+    out = io.StringIO()
+    telemetry.configure(stream=out)
+    telemetry.write_content("r1", b'{"a": "b\nc", "url": "data:image/png;base64,AAAA+/=="}', b"\xff" * 100_000)
+    line = out.getvalue()
+    assert line.count("\n") == 1
+    assert " info content id=r1 request=" in line
+    assert "data:image/png;base64,\\u2026" in line
+    assert "AAAA" not in line
+    assert "(100,000 bytes in all)" in line
 
 
 def test_a_traceback_is_a_field_in_json() -> None:

@@ -15,7 +15,8 @@ class ToolgraftError(Exception):
     """An error with everything a surface needs to report it.
 
     ``message`` is a full sentence for a person: what was wrong and, where there is one, the mend.
-    ``status`` is the HTTP status, ``type``/``code``/``param`` the fields of an OpenAI error object.
+    ``status`` is the HTTP status, ``type``/``code``/``param`` the fields of an OpenAI error object. ``headers`` are
+    those of the answer that belong to the error: when to try again, above all.
     """
 
     default_status = 500
@@ -29,6 +30,7 @@ class ToolgraftError(Exception):
         type: str | None = None,  # noqa: A002 (the wire's own word)
         code: str | None = None,
         param: str | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -36,6 +38,7 @@ class ToolgraftError(Exception):
         self.type = self.default_type if type is None else type
         self.code = code
         self.param = param
+        self.headers = headers
 
 
 class ClientError(ToolgraftError):
@@ -69,8 +72,7 @@ class UpstreamError(ToolgraftError):
         retryable: bool | None = None,
         answered: int | None = None,
     ) -> None:
-        super().__init__(message, status=status, type=type, code=code, param=param)
-        self.headers = headers
+        super().__init__(message, status=status, type=type, code=code, param=param, headers=headers)
         self.retryable = retryable
         self.answered = answered
 

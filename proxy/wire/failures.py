@@ -14,14 +14,13 @@ def error_headers(error: ToolgraftError) -> dict[str, str]:
     """The headers of an error response.
 
     ``x-should-retry`` overrides what the SDKs would do by the status alone; it is ``false`` where the same request
-    cannot succeed later. The backend's own ``retry-after`` and its like are passed on.
+    cannot succeed later. ``retry-after`` and its like, the backend's own or ours, are passed on.
     """
     headers = {"content-type": "application/json"}
     retry = error.retryable if isinstance(error, UpstreamError) else None
     if isinstance(error, ClientError) and error.status not in RETRIED_4XX:
         retry = False
-    if isinstance(error, UpstreamError):
-        headers.update(error.headers)
+    headers.update(error.headers)
     if retry is not None:
         headers["x-should-retry"] = "true" if retry else "false"
     return headers
