@@ -71,7 +71,11 @@ _OSLO, _ROME = Call("get_weather", {"city": "Oslo"}), Call("get_weather", {"city
 SCENARIOS: Mapping[str, tuple[Turn, ...]] = {
     "single": (Turn("Let me look. ", (_OSLO,)),),
     "parallel": (Turn(calls=(_OSLO, _ROME)),),
-    "steps": (Turn(calls=(_OSLO,)), Turn(calls=(Call("get_time"),)), Turn("Take a coat.")),
+    "steps": (
+        Turn("First the weather. ", (_OSLO,), {"reasoning": "Step by step."}),
+        Turn(calls=(Call("get_time"),)),
+        Turn("Take a coat."),
+    ),
     "no-arguments": (Turn(calls=(Call("get_time"),)),),
     "tool-error": (Turn(calls=(_OSLO,)), Turn("I could not look.")),
     "thinking": (Turn("Hello.", fields={"reasoning": "They greet."}),),

@@ -30,6 +30,31 @@ NODE = "node@22"
 TIMEOUT = 240
 TASK = "Read the file in.txt, then write what it says, in upper case, to the file out.txt. Then say that you are done."
 
+CODEX = """\
+model = "scripted"
+model_provider = "toolgraft"
+
+[model_providers.toolgraft]
+name = "Toolgraft"
+base_url = "{url}/v1"
+wire_api = "responses"
+"""
+
+OPENCODE = """\
+{
+  "$schema": "https://opencode.ai/config.json",
+  "autoupdate": false,
+  "share": "disabled",
+  "provider": {
+    "toolgraft": {
+      "npm": "{provider}",
+      "options": {"baseURL": "{url}/v1", "apiKey": "none"},
+      "models": {"scripted": {"name": "scripted"}}
+    }
+  }
+}
+"""
+
 Files: TypeAlias = Mapping[str, str]
 
 
@@ -61,6 +86,17 @@ class Program:
     skips: frozenset[str] = frozenset()
 
 
+def _opencode(name: str, provider: str) -> Agent:
+    return Agent(
+        name,
+        ["opencode-ai"],
+        ["opencode", "run", "--model", "toolgraft/scripted", TASK],
+        lambda work: Call("read", {"filePath": str(work / "in.txt")}),
+        lambda work, text: Call("write", {"filePath": str(work / "out.txt"), "content": text}),
+        files={"work/opencode.json": OPENCODE.replace("{provider}", provider)},
+    )
+
+
 CLIENTS: Sequence[Agent | Program] = (
     Agent(
         "claude-code",
@@ -82,7 +118,20 @@ CLIENTS: Sequence[Agent | Program] = (
         lambda work, text: Call("write_file", {"file_path": str(work / "out.txt"), "content": text}),
         {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "scripted"},
     ),
+    Agent(
+        "codex",
+        ["@openai/codex"],
+        ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK],
+        lambda work: Call("exec_command", {"cmd": "cat in.txt"}),
+        lambda work, text: Call("exec_command", {"cmd": f"echo {text} > out.txt"}),
+        files={".codex/config.toml": CODEX},
+    ),
+    _opencode("opencode", "@ai-sdk/openai-compatible"),
+    _opencode("opencode-responses", "@ai-sdk/openai"),
     Program("anthropic-sdk", ["@anthropic-ai/sdk"], "anthropic_sdk.mjs"),
+    Program("openai-chat", ["openai"], "openai_chat.mjs"),
+    Program("openai-responses", ["openai"], "openai_responses.mjs"),
+    Program("ai-sdk", ["ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod"], "ai_sdk.mjs"),
 )
 """To add a client, add its row."""
 
