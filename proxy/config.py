@@ -82,8 +82,10 @@ class Config:
     shutdown_timeout: int = 30
 
 
-def key_from_environment(variable: str | None, environ: Mapping[str, str]) -> str | None:
-    """The key held by the environment ``variable``, None when no variable is named.
+def key_from_environment(
+    variable: str | None, environ: Mapping[str, str], named_by: str = "--backend-key-env"
+) -> str | None:
+    """The key held by the environment ``variable``, None when no variable is named. ``named_by`` is what names it.
 
     Raises ``ConfigError`` when the variable is missing, empty, or holds what cannot stand in a header.
     """
@@ -91,9 +93,9 @@ def key_from_environment(variable: str | None, environ: Mapping[str, str]) -> st
         return None
     key = environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"The environment variable {variable} (--backend-key-env) is not set. Export it first.")
+        raise ConfigError(f"The environment variable {variable} ({named_by}) is not set. Export it first.")
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(
-            f"The key in {variable} (--backend-key-env) holds characters that cannot be sent in an HTTP header."
+            f"The key in {variable} ({named_by}) holds characters that cannot be sent in an HTTP header."
         )
     return key

@@ -20,6 +20,8 @@ def test_the_key_comes_from_the_variable_without_the_white_space_around_it() -> 
 def test_a_missing_variable_is_named_with_its_option(environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"KEY \(--backend-key-env\) is not set"):
         key_from_environment("KEY", environ)
+    with pytest.raises(ConfigError, match=r"KEY \(t.toml, line 3\) is not set"):
+        key_from_environment("KEY", environ, "t.toml, line 3")
 
 
 @pytest.mark.parametrize("key", ["a\r\nx-evil: 1", "naïve", "a\x00b"])

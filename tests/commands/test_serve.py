@@ -172,6 +172,7 @@ def test_there_is_one_backend(configs: list[Config], options: list[str]) -> None
     result = serve(*options)
     assert result.exit_code == 2
     assert "either --backend URL or --local" in result.output
+    assert configs == []
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,71 @@ def test_what_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, option
     assert result.output.startswith("Error: ")
     assert result.output.count("\n") == 1
     assert words in result.output
+
+
+TWO = """\
+host = "127.0.0.1"
+
+[[backend]]
+name = "a"
+url = ["http://127.0.0.1:9", "http://127.0.0.1:10/v1/chat/completions?x"]
+models = ["x"]
+
+[[backend]]
+name = "b"
+url = "http://127.0.0.1:11"
+default = true
+"""
+
+
+def test_a_file_may_name_the_backends(configs: list[Config], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(TWO)
+    result = serve("--config", str(file), TOOLGRAFT_LOG_FORMAT="json")
+    assert result.exit_code == 0, result.output
+    assert [backend.name for backend in configs[0].backends] == ["a", "b"]
+    assert configs[0].log_format == "json"
+    assert result.output == (
+        "Toolgraft listens on http://127.0.0.1:1/v1 in front of a (http://127.0.0.1:9, "
+        "http://127.0.0.1:10/v1/chat/completions), b (http://127.0.0.1:11)\n"
+    )
+
+
+def test_the_file_in_the_folder_is_read(configs: list[Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toolgraft.toml").write_text("[[backend]]\nurl = 'http://127.0.0.1:9'\nreask = 3")
+    with Backend() as backend:
+        assert serve().exit_code == 0
+        assert serve("--backend", backend.url, "--no-system-role").exit_code == 0
+    assert [(config.backends[0].url, config.backends[0].reask) for config in configs] == [
+        ("http://127.0.0.1:9", 3),
+        (backend.url, 1),
+    ]
+    assert [config.backends[0].system_role for config in configs] == [True, False]
+
+
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(TWO + "prot = 3")
+    result = serve("--config", str(file))
+    assert result.exit_code == 1
+    assert result.output.startswith(f"Error: {file}, line 12: there is no key `prot` here.")
+    assert result.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port", "x"], "Invalid value for '--port': it must be a whole number from 0 to 65535."),
+        (["--dispatcher", "nativ"], "'nativ' is not one of 'auto', 'native', 'xml'"),
+        (["--backend-key-env", "sk-1"], "the name of an environment variable"),
+    ],
+)
+def test_an_option_that_is_wrong_is_an_error_of_use(options: list[str], words: str) -> None:
+    result = CliRunner().invoke(main, ["serve", "--backend", "http://127.0.0.1:9", *options])
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "sk-1" not in result.output
 
 
 def test_a_port_in_use_is_one_line() -> None:
