@@ -1,7 +1,7 @@
 """The embedded engine's process: llama.cpp's HTTP server over one model file, for as long as its parent lives.
 
 Run as a script by ``proxy.local`` with the options as one JSON argument (``model``, ``alias``, ``context``, ``slots``,
-``threads``). It writes one JSON line ``{"url": …}`` when the model has answered, then lives until its stdin closes.
+``threads``, ``template``). It writes one JSON line ``{"url": …}`` when the model has answered, then lives until its stdin closes.
 Everything the engine prints goes to stderr. It imports nothing else of this package.
 """
 
@@ -55,6 +55,8 @@ def _serve(options: dict[str, Any]) -> Any:
     params.cpuparams.n_threads, params.cpuparams_batch.n_threads = _threads(options["threads"])
     params.cache_ram_mib = 256  # the engine's own default for remembered prompts is 8 GiB
     params.cors_origins, params.cors_origins_explicit = "http://127.0.0.1", True  # no web page is to talk to it
+    if options.get("template"):
+        params.chat_template = options["template"]
     params.warmup = False  # the one token below is that
     params.ui = False
     params.offline = True

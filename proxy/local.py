@@ -48,6 +48,7 @@ class LocalModel:
     ``model_file`` None means SmolLM2-135M-Instruct, fetched at the first start (``progress`` hears of it).
     ``alias`` is the model name the server reports. ``context`` is in tokens, shared by ``slots`` replies at a time;
     it is capped by what the model was trained on (8,192 for SmolLM2). ``threads`` None goes by the cores.
+    ``template`` is a Jinja chat template to use instead of the model file's own.
     """
 
     def __init__(
@@ -58,12 +59,19 @@ class LocalModel:
         context: int = 8192,
         slots: int = 2,
         threads: int | None = None,
+        template: str | None = None,
         progress: Progress = lambda done, total: None,
     ) -> None:
         self.alias = alias or (model_file.stem if model_file else SMOLLM2.name)
         self.url = ""
         self._model_file = model_file
-        self._settings = {"alias": self.alias, "context": context, "slots": slots, "threads": threads}
+        self._settings = {
+            "alias": self.alias,
+            "context": context,
+            "slots": slots,
+            "threads": threads,
+            "template": template,
+        }
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None

@@ -41,7 +41,7 @@ def free_port() -> int:
 
 def http_client(base_url: str = "") -> httpx2.Client:
     """A client that takes its time, knows no proxy of the environment, and loads no certificates."""
-    return httpx2.Client(base_url=base_url, timeout=30, trust_env=False, verify=False)
+    return httpx2.Client(base_url=base_url, timeout=120, trust_env=False, verify=False)
 
 
 def get(url: str) -> httpx2.Response:
