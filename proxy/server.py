@@ -13,6 +13,7 @@ import uvicorn
 from proxy.app import create_app
 from proxy.config import Config
 from proxy.core.errors import ConfigError
+from proxy.protocol import Protocol
 
 START_TIMEOUT = 10.0
 """Seconds that a server in a thread may take to listen."""
@@ -44,7 +45,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 create_app(config),
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
