@@ -7,13 +7,14 @@ backend teaches is kept beside it. Nothing is remembered of a question that was 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, TypeVar
 
-from proxy.backends.probes import Facts, Kind, NoAnswerError, probe
+from proxy.backends.probes import Ask, Facts, Kind, NoAnswerError, identity, probe
 from proxy.backends.registry import Backend
 from proxy.core.errors import UpstreamError
 from proxy.core.model import Json
@@ -34,6 +35,12 @@ _MAX_ANSWER = 16 * 1024 * 1024
 
 _MAX_QUOTE = 200
 """Characters of an error that are repeated in the log."""
+
+_RECHECKED_WITHIN = 1.0
+"""Seconds that a llama.cpp server has to say whether it is still the same: somebody waits for something else."""
+
+_TELLING = ("id", "root", "meta")
+"""What a model's entry in a list says of the model, and not of the moment (llama.cpp: sizes; vLLM: its folder)."""
 
 _MOST_KEPT = 1000
 """Backends and models that are remembered: clients can ask for any name."""
@@ -110,6 +117,7 @@ class Capabilities:
         self._kept: dict[_Key, _Kept] = {}
         self._learned: dict[_Key, _Learned] = {}
         self._refused: dict[_Key, float] = {}  # up to when no constraint is sent
+        self._listed: dict[str, list[bytes]] = {}
         self._asking: dict[_Key, asyncio.Task[Facts]] = {}
         self._waiting: Counter[asyncio.Task[Facts]] = Counter()
 
@@ -167,6 +175,31 @@ class Capabilities:
             for key in [key for key in known if key[0] == backend.name]:
                 del known[key]
 
+    async def recheck(self, backend: Backend, models: Iterable[Mapping[str, Json]], headers: Headers) -> None:
+        """Forget what is known of ``backend`` if it serves another model than when that was learned.
+
+        ``models`` is what it lists now. The list of a llama.cpp server may be the same with another model or template
+        behind it: its ``/props`` are asked for too, with ``headers``, about the model that was last looked at.
+        """
+        listed = sorted(jsonio.dumps([entry.get(name) for name in _TELLING]) for entry in models)
+        before = self._listed.get(backend.name)
+        self._listed[backend.name] = listed
+        if before not in (None, listed):
+            self._changed(backend, "lists other models")
+            return
+        key, kept = next((item for item in reversed(self._kept.items()) if item[0][0] == backend.name), (None, None))
+        if key is None or kept is None or not kept.facts.identity:
+            return
+        with contextlib.suppress(NoAnswerError, UpstreamError, TimeoutError):
+            async with asyncio.timeout(_RECHECKED_WITHIN):
+                now = await identity(self._asker(headers), backend, key[1])
+            if now != kept.facts.identity:
+                self._changed(backend, "has another model or template")
+
+    def _changed(self, backend: Backend, how: str) -> None:
+        logger.info("backend %s %s: what was known of it is dropped", backend.name, how)
+        self.forget(backend)
+
     def known_of(self, backend: Backend, model: str | None, *, any_name: bool = False) -> Known | None:
         """What is known at the moment of ``model`` on ``backend``; with ``any_name``, else of any other there."""
         now = self._clock()
@@ -206,9 +239,8 @@ class Capabilities:
             return facts
         return replace(facts, native=learned.native, source=learned.source)
 
-    async def _ask(self, backend: Backend, model: str | None, headers: Headers) -> Facts:
-        """The facts, kept if they are an answer. Without one, what was known before stands."""
-        key = backend.name, model
+    def _asker(self, headers: Headers) -> Ask:
+        """What puts a question, with ``headers``."""
 
         async def ask(method: str, url: str, body: Json) -> tuple[int, bytes]:
             data = b"" if body is None else jsonio.dumps(body)
@@ -218,9 +250,14 @@ class Capabilities:
             finally:
                 await reply.aclose()
 
+        return ask
+
+    async def _ask(self, backend: Backend, model: str | None, headers: Headers) -> Facts:
+        """The facts, kept if they are an answer. Without one, what was known before stands."""
+        key = backend.name, model
         try:
             async with asyncio.timeout(self._answered_within):
-                facts = await probe(ask, backend, model)
+                facts = await probe(self._asker(headers), backend, model)
         except (NoAnswerError, UpstreamError, TimeoutError) as failure:
             kept = self._kept.get(key)
             if kept is not None:

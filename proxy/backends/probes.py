@@ -6,6 +6,7 @@ chat template has none): what a reply looks like tells nothing.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,7 +45,8 @@ class Facts:
     reply begins inside ``<think>``, since the chat template opened it. ``prefill``: a final assistant message is gone
     on with. ``vision``: the model sees images; None = unknown. ``context`` is in tokens. ``file`` is what the server
     has loaded, whatever it is asked for. ``fields`` go into each request whose reply is read as text, so that the
-    server hands on what the model wrote.
+    server hands on what the model wrote. ``identity`` differs when the server serves another model or template than
+    before; "" = it does not show.
     """
 
     kind: Kind
@@ -57,6 +59,7 @@ class Facts:
     version: str | None = None
     file: str | None = None
     fields: Mapping[str, Json] = field(default_factory=nothing)
+    identity: str = field(default="", compare=False)
 
 
 class NoAnswerError(Exception):
@@ -86,8 +89,7 @@ async def _llama_cpp(ask: Ask, backend: Backend, model: str | None) -> Facts | N
 
     ``build_info`` tells it from servers that only imitate the endpoint.
     """
-    name = f"?model={quote(model, safe='', errors='replace')}" if model else ""
-    props = _object(await ask("GET", f"{backend.server_root}/props{name}", None), meant="llama.cpp")
+    props = await _props(ask, backend, model)
     if "build_info" not in props and "chat_template_caps" not in props:
         return None
     if props.get("role") == "router":
@@ -117,7 +119,23 @@ async def _llama_cpp(ask: Ask, backend: Backend, model: str | None) -> Facts | N
         # Where the server understands the template it moves reasoning into a field of its own, but leaves no trace when
         # there was none: then the answer could not be told from reasoning. As text it comes with its opener.
         fields={"reasoning_format": "none"} if opened else NOTHING,
+        identity=_identity(props),
     )
+
+
+async def identity(ask: Ask, backend: Backend, model: str | None) -> str:
+    """What ``Facts.identity`` would be now. Raises ``NoAnswerError``, and whatever ``ask`` raises."""
+    return _identity(await _props(ask, backend, model))
+
+
+async def _props(ask: Ask, backend: Backend, model: str | None) -> dict[str, Json]:
+    name = f"?model={quote(model, safe='', errors='replace')}" if model else ""
+    return _object(await ask("GET", f"{backend.server_root}/props{name}", None))
+
+
+def _identity(props: Mapping[str, Json]) -> str:
+    shown = [props.get(name) for name in ("model_path", "model_alias", "build_info", "chat_template")]
+    return hashlib.sha256(jsonio.dumps(shown)).hexdigest()
 
 
 async def _render(ask: Ask, backend: Backend, model: str | None, tools: Json = None) -> str | None:
@@ -222,7 +240,7 @@ def _prompt_tokens(body: bytes) -> int | None:
     return _count(_member(_value(body), "usage", "prompt_tokens"))
 
 
-def _object(answer: tuple[int, bytes], meant: str = "") -> dict[str, Json]:
+def _object(answer: tuple[int, bytes]) -> dict[str, Json]:
     """The JSON object of a 200; an empty one for anything else. Raises ``NoAnswerError`` while the server loads."""
     status, body = answer
     if status in (429, 502, 503, 504):

@@ -114,6 +114,7 @@ class Relay:
         try:
             reply = await self._open("GET", url, self._credentials(headers))
             found = read_models(await reply.read())
+            await self._capabilities.recheck(self._backend, found, self._credentials(headers))
         except UpstreamError as error:
             if self._backend.config.model is None or error.status != 404:
                 raise
@@ -121,13 +122,14 @@ class Relay:
 
     async def ready(self) -> bool:
         """Whether the backend answers, and not with a failure of its own. A refused key is an answer."""
-        url = self._backend.api_root + "/models"
         try:
             async with asyncio.timeout(READY_WITHIN):
-                async with await self._upstream.open("GET", url, headers=self._credentials(())) as reply:
-                    return reply.status < 500
-        except (TimeoutError, UpstreamError):
+                await self.models(())
+        except UpstreamError as error:
+            return error.answered is not None and error.answered < 500
+        except TimeoutError:
             return False
+        return True
 
     async def _native(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
         """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable
 
 import pytest
 
+from proxy.backends import capability
 from proxy.backends.capability import ANSWERED_WITHIN, KEPT_FOR, Capabilities
 from proxy.backends.registry import Backend
 from proxy.config import BackendConfig
@@ -245,6 +247,25 @@ async def test_closing_ends_the_questions_under_way(upstream: Upstream, capabili
         await waiting
 
 
+async def test_a_constraint_that_was_refused_is_not_sent_again_for_a_while(
+    capabilities: Capabilities, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert capabilities.takes_constraint(BACKEND, "m")
+    capabilities.refuse_constraint(BACKEND, "m", "Failed to parse grammar")
+    assert "Failed to parse grammar" in caplog.text
+    assert not capabilities.takes_constraint(BACKEND, "m")
+    assert capabilities.takes_constraint(BACKEND, "another")
+    assert capabilities.takes_constraint(OTHER, "m")
+    clock.now = KEPT_FOR
+    assert capabilities.takes_constraint(BACKEND, "m")
+
+
+async def test_a_backend_that_is_gone_may_come_back_and_take_constraints(capabilities: Capabilities) -> None:
+    capabilities.refuse_constraint(BACKEND, "m", "no")
+    capabilities.forget(BACKEND)
+    assert capabilities.takes_constraint(BACKEND, "m")
+
+
 async def test_what_is_known_has_an_age(upstream: Upstream, clock: Clock, capabilities: Capabilities) -> None:
     assert capabilities.known_of(BACKEND, "m") is None
     await capabilities.resolve(BACKEND, "m")
@@ -264,20 +285,58 @@ async def test_what_is_known_has_an_age(upstream: Upstream, clock: Clock, capabi
     assert capabilities.known_of(BACKEND, "m") is None
 
 
-async def test_a_constraint_that_was_refused_is_not_sent_again_for_a_while(
-    capabilities: Capabilities, clock: Clock, caplog: pytest.LogCaptureFixture
+def models(*names: str, **more: Json) -> list[dict[str, Json]]:
+    return [{"id": name, "created": time.time(), **more} for name in names]
+
+
+async def test_a_backend_that_lists_other_models_is_asked_anew(
+    upstream: Upstream, capabilities: Capabilities, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert capabilities.takes_constraint(BACKEND, "m")
-    capabilities.refuse_constraint(BACKEND, "m", "Failed to parse grammar")
-    assert "Failed to parse grammar" in caplog.text
-    assert not capabilities.takes_constraint(BACKEND, "m")
-    assert capabilities.takes_constraint(BACKEND, "another")
-    assert capabilities.takes_constraint(OTHER, "m")
-    clock.now = KEPT_FOR
-    assert capabilities.takes_constraint(BACKEND, "m")
+    caplog.set_level("INFO", "toolgraft")
+    for backend in (BACKEND, OTHER):
+        await capabilities.resolve(backend, "m")
+        await capabilities.recheck(backend, models("m", "n"), [])
+    await capabilities.recheck(BACKEND, models("n", "m"), [])
+    assert len(capabilities.known()) == 2
+    await capabilities.recheck(BACKEND, models("m", "n", meta={"n_params": 1}), [])
+    assert list(capabilities.known()) == [("other", "m")]
+    assert "backend main lists other models" in caplog.text
+    await capabilities.resolve(BACKEND, "m")
+    await capabilities.recheck(BACKEND, models("m"), [])
+    assert list(capabilities.known()) == [("other", "m")]
 
 
-async def test_a_backend_that_is_gone_may_come_back_and_take_constraints(capabilities: Capabilities) -> None:
-    capabilities.refuse_constraint(BACKEND, "m", "no")
-    capabilities.forget(BACKEND)
-    assert capabilities.takes_constraint(BACKEND, "m")
+class LlamaCpp(Upstream):
+    """A llama.cpp server whose template can be changed."""
+
+    props: Json
+
+    async def open(self, method: str, url: str, *, headers: Iterable[tuple[str, str]], body: bytes) -> Reply:
+        self.asked.append(url)
+        if self.failure is not None:
+            raise self.failure
+        if self.hold is not None:
+            await self.hold.wait()
+        return Reply(200 if "/props" in url else 404, self.props)
+
+
+async def test_a_llama_cpp_with_another_template_is_asked_anew(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = LlamaCpp()
+    server.props = {"build_info": "b1", "chat_template": "a", "chat_template_caps": {}}
+    capabilities = Capabilities(server, clock=clock)
+    assert not (await capabilities.resolve(BACKEND, "m")).native
+    await capabilities.recheck(BACKEND, models("m"), [])
+    assert server.asked[-1] == "http://h/props?model=m"
+    assert list(capabilities.known()) == [("main", "m")]
+
+    server.props = {**server.props, "chat_template": "b"}
+    server.failure = UpstreamError("busy")
+    await capabilities.recheck(BACKEND, models("m"), [])
+    server.failure, server.hold = None, asyncio.Event()
+    monkeypatch.setattr(capability, "_RECHECKED_WITHIN", 0.01)
+    await capabilities.recheck(BACKEND, models("m"), [])
+    assert list(capabilities.known()) == [("main", "m")]  # it did not say
+
+    server.hold = None
+    await capabilities.recheck(BACKEND, models("m"), [])
+    assert capabilities.known() == {}

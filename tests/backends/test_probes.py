@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.backends.probes import Facts, NoAnswerError, probe
+from proxy.backends.probes import Facts, NoAnswerError, identity, probe
 from proxy.backends.registry import Backend
 from proxy.config import BackendConfig, DispatcherName
 from proxy.core.model import Json
@@ -32,6 +32,9 @@ class Server:
 
     async def facts(self, model: str | None = "m", dispatcher: DispatcherName = "auto") -> Facts:
         return await probe(self.ask, Backend.of(BackendConfig(url="http://h", dispatcher=dispatcher)), model)
+
+
+BACKEND = Backend.of(BackendConfig(url="http://h"))
 
 
 def props(**changes: Json) -> Json:
@@ -70,6 +73,19 @@ async def test_llama_cpp_tells_whether_its_template_has_tools() -> None:
         assert (await llama_cpp(props(model_path=path), PLAIN).facts()).file == "Mistral-7B-Q4.gguf"
     for half in ({"supports_tools": True}, {"supports_tools": True, "supports_tool_calls": False}, {}):
         assert not (await llama_cpp(props(chat_template_caps=half), PLAIN).facts()).native
+
+
+async def test_llama_cpp_is_another_with_another_model_or_template() -> None:
+    facts = await llama_cpp(props(model_path="/a.gguf"), PLAIN).facts()
+    assert facts.identity
+    again = llama_cpp(props(model_path="/a.gguf", total_slots=4), PLAIN)
+    assert await identity(again.ask, BACKEND, "m") == facts.identity
+    for change in ({"model_path": "/b.gguf"}, {"chat_template": "{{ tools }}"}, {"build_info": "b2"}):
+        other = llama_cpp(props(**{"model_path": "/a.gguf", **change}), PLAIN)
+        assert await identity(other.ask, BACKEND, "m") != facts.identity
+    assert await identity(Server({}).ask, BACKEND, "m") != facts.identity
+    with pytest.raises(NoAnswerError):
+        await identity(Server({"GET /props?model=m": (503, {})}).ask, BACKEND, "m")
 
 
 @pytest.mark.parametrize(("with_tools", "native"), [(PLAIN, False), (f"# Tools\n{PLAIN}", True), (None, False)])

@@ -116,6 +116,44 @@ async def test_the_way_of_a_known_family_is_read_as_its_own(upstream: Upstream, 
         assert any(isinstance(event, ToolCallStart) for event in events) is called
 
 
+@pytest.mark.parametrize("ask_for", ["models", "ready"])
+async def test_what_was_known_of_a_model_is_forgotten_when_there_is_another(upstream: Upstream, ask_for: str) -> None:
+    def serves(model: str, *, tools: bool) -> dict[str, scripted.Reply]:
+        caps = {"supports_tools": tools, "supports_tool_calls": tools}
+        props = {"build_info": "b1", "model_path": model, "chat_template": "", "chat_template_caps": caps}
+        return {"/props": scripted.body(props), "/v1/models": scripted.body({"data": [{"id": "same"}]})}
+
+    async def look() -> None:
+        await (relay.models([]) if ask_for == "models" else relay.ready())
+
+    with scripted.Backend(routes=serves("a.gguf", tools=True)) as backend:
+        relay = relay_to(backend.url, upstream, "auto")
+        assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), ByteReply)
+        await look()
+        backend.routes.update(serves("b.gguf", tools=False))
+        assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), ByteReply)  # nobody looked
+        await look()
+        assert isinstance(await relay.answer(ask(tools=[TOOL]), entry()), EventReply)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_ready"),
+    [
+        (scripted.body({"data": []}), True),
+        (scripted.body(b"models?", 200, "text/plain"), True),
+        (scripted.error(401, "no key"), True),
+        (scripted.error(404, "no such path"), True),
+        (scripted.error(503, "Loading model"), False),
+        (scripted.body(b"<html>", 500, "text/html"), False),
+    ],
+)
+async def test_it_is_ready_when_it_answers_whatever_it_says(
+    upstream: Upstream, answer: scripted.Reply, is_ready: bool
+) -> None:
+    with scripted.Backend(routes={"/v1/models": answer}) as backend:
+        assert await relay_to(backend.url, upstream).ready() is is_ready
+
+
 @pytest.mark.parametrize("system_role", [True, False])
 async def test_the_prompt_is_made_as_the_backend_needs_it(upstream: Upstream, system_role: bool) -> None:
     with scripted.Backend() as backend:
