@@ -139,6 +139,7 @@ ProblemKind = Literal[
     "extra_call",  # a second call although only one was allowed
     "promoted",  # the only call stood in the reasoning
     "late_reasoning",  # a lone closer: what stands before it was reasoning, but had gone out as text
+    "rescued",  # a backend with tools of its own had left the call in its text
     "missing_call",  # a call was required and none came
     "schema",  # the tool's schema cannot be compiled: served without validation
 ]

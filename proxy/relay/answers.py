@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from proxy.core.errors import UpstreamError
 from proxy.core.events import Event
 from proxy.core.model import Request
 
@@ -16,15 +17,20 @@ Headers: TypeAlias = Sequence[tuple[str, str]]
 class Begun(Generic[Item]):
     """An async generator whose first item has come. It ends early when closed."""
 
-    def __init__(self, first: Item | None, rest: AsyncGenerator[Item, None]) -> None:
+    def __init__(
+        self, first: Item | None, rest: AsyncGenerator[Item, None], amend: Callable[[UpstreamError], None]
+    ) -> None:
         self._first = first
         self._rest = rest
+        self._amend = amend
         self._afterwards: list[Callable[[], object]] = []
 
     @classmethod
-    async def wait(cls, source: AsyncGenerator[Item, None]) -> Begun[Item]:
-        """Wait for the first item of ``source``. Raises what it raises."""
-        return cls(await anext(source, None), source)
+    async def wait(
+        cls, source: AsyncGenerator[Item, None], amend: Callable[[UpstreamError], None] = lambda error: None
+    ) -> Begun[Item]:
+        """Wait for the first item of ``source``. Raises what it raises; later errors are shown to ``amend`` first."""
+        return cls(await anext(source, None), source, amend)
 
     def __aiter__(self) -> AsyncIterator[Item]:
         return self
@@ -33,7 +39,11 @@ class Begun(Generic[Item]):
         if self._first is not None:
             first, self._first = self._first, None
             return first
-        return await anext(self._rest)
+        try:
+            return await anext(self._rest)
+        except UpstreamError as error:
+            self._amend(error)
+            raise
 
     def afterwards(self, do: Callable[[], object]) -> None:
         """Have ``do`` called when this is closed."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Iterable
 
 from proxy.core.arguments import jsontext
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, ToolCallStart, Usage
+from proxy.relay.pump import PATIENCE, read_within
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire import jsonio
 from proxy.wire.sse import Frame, SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 from proxy.wire.upstream_errors import event_error, is_error
+
+_FINISH = re.compile(r'"finish_reason"\s*:\s*"')
 
 
 def with_model(body: bytes, model: str) -> bytes:
@@ -35,30 +39,36 @@ def with_model(body: bytes, model: str) -> bytes:
 class Tally:
     """Counts the calls and tokens of a reply for the log. It never fails: what it cannot read it does not count."""
 
-    def __init__(self, log: RequestLog) -> None:
+    def __init__(self, log: RequestLog, decoder: ChunkDecoder | None = None) -> None:
         self._log = log
-        self._decoder = ChunkDecoder()
+        self._decoder = decoder or ChunkDecoder()
+
+    @property
+    def finished(self) -> bool:
+        """A finish reason has come in a frame."""
+        return self._decoder.finished
 
     def whole(self, body: bytes) -> None:
         """Count a whole reply."""
         try:
-            self._count(decode_reply(body))
+            self.count(decode_reply(body))
         except UpstreamError:
             return
 
     def frame(self, frame: Frame) -> None:
-        """Count a frame of a stream. Only those that may hold something to count are decoded."""
-        if '"tool_calls"' in frame.data or '"usage"' in frame.data:
+        """Count a frame of a stream. Only those that may hold something to count, or the end, are decoded."""
+        if '"tool_calls"' in frame.data or '"usage"' in frame.data or _FINISH.search(frame.data):
             try:
-                self._count(self._decoder.feed(frame))
+                self.count(self._decoder.feed(frame))
             except UpstreamError:
                 return
 
     def close(self) -> None:
         """The stream has ended."""
-        self._count(self._decoder.close())
+        self.count(self._decoder.close())
 
-    def _count(self, events: list[Event]) -> None:
+    def count(self, events: Iterable[Event]) -> None:
+        """Count what ``events`` tell of."""
         for event in events:
             if isinstance(event, ToolCallStart):
                 self._log.calls += 1
@@ -70,14 +80,15 @@ async def pass_whole(reply: UpstreamReply, log: RequestLog) -> bytes:
     """The body of ``reply`` as it is. Raises ``UpstreamError`` when it is an error all the same, or breaks off."""
     body = await reply.read()
     if b'"error"' in body:
-        _refuse_error(Frame("message", body.decode("utf-8", "replace")))
+        refuse_error(Frame("message", body.decode("utf-8", "replace")))
     Tally(log).whole(body)
     return body
 
 
-async def pass_stream(reply: UpstreamReply, log: RequestLog) -> AsyncGenerator[bytes, None]:
+async def pass_stream(reply: UpstreamReply, log: RequestLog, *, single: bool = False) -> AsyncGenerator[bytes, None]:
     """The stream of ``reply`` as it comes; the first piece holds its first event, whole.
 
+    With a ``single`` choice a stream that says nothing after its finish reason, not even that it has ended, is ended.
     Raises ``UpstreamError`` when that event is an error, so that it can still become the status of the answer, and when
     the reply breaks off. Closes the reply in any case.
     """
@@ -85,7 +96,7 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog) -> AsyncGenerator[b
     held: list[bytes] = []
     begun = False
     async with reply:
-        async for data in reply:
+        while data := await read_within(reply, PATIENCE if single and tally.finished else None):
             frames = sse.feed(data)
             for frame in frames:
                 tally.frame(frame)
@@ -94,7 +105,7 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog) -> AsyncGenerator[b
                 continue
             held.append(data)
             if frames:
-                _refuse_error(frames[0])
+                refuse_error(frames[0])
                 begun = True
                 yield b"".join(held)
     tally.close()
@@ -102,7 +113,7 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog) -> AsyncGenerator[b
         yield b"".join(held)
 
 
-def _refuse_error(frame: Frame) -> None:
+def refuse_error(frame: Frame) -> None:
     """Raise ``UpstreamError`` when ``frame`` reports one."""
     try:
         payload = jsonio.loads(frame.data)

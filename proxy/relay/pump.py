@@ -37,6 +37,14 @@ def is_event_stream(reply: UpstreamReply, asked: bool) -> bool:
     return "event-stream" in kind or (asked and "json" not in kind and "html" not in kind)
 
 
+async def read_within(reply: UpstreamReply, seconds: float | None) -> bytes:
+    """The next bytes of ``reply``, none at its end or when so many ``seconds`` (None: any) have passed in silence."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await anext(reply, b"")
+    return b""
+
+
 class Pump:
     """Reads one reply through ``reader`` and notes in ``log`` what it was.
 
@@ -87,7 +95,7 @@ class Pump:
         rest: list[Event] = []
         failure: UpstreamError | None = None
         try:
-            while data := await self._next(PATIENCE if decoder.finished else None):
+            while data := await read_within(self._reply, PATIENCE if decoder.finished else None):
                 frames = sse.feed(data)
                 events, failure = _decode(decoder, frames)
                 batch = self._read(events)
@@ -118,13 +126,6 @@ class Pump:
             async with asyncio.timeout(LINGER):
                 await anext(self._reply, b"")
 
-    async def _next(self, within: float | None) -> bytes:
-        """The next bytes of the reply, none at its end or when ``within`` seconds have passed in silence."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                return await anext(self._reply, b"")
-        return b""
-
     def _read(self, events: Iterable[Event]) -> list[Event]:
         """The client's events for the backend's."""
         out: list[Event] = []
@@ -149,6 +150,7 @@ class Pump:
                     self._log.calls += 1
                 case Problem(kind, message):
                     self._log.problems[kind] += 1
+                    self._log.rescued += kind == "rescued"
                     if kind == "late_reasoning":
                         logger.warning("request %s: %s", self._log.id, message)
                 case Usage(prompt, completion):

@@ -70,7 +70,7 @@ async def _best(
             async with aclosing((await send(prepared, attempt)).batches()) as batches:
                 said = [event async for batch in batches for event in batch]
         except UpstreamError as error:
-            logger.warning("request %s: asking again failed: %s", log.id, error.message)
+            logger.warning("request %s: asking again failed: %s", log.id, error.code or error.type)
             break
         finally:
             _add(log, attempt)

@@ -19,13 +19,15 @@ from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.history import HistoryOptions
 from proxy.core.model import NOTHING, Request
 from proxy.core.readers import NativeReader
-from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
+from proxy.core.rescue import Rescue, RescueReader
+from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers, Item
 from proxy.relay.context import ContextCheck
 from proxy.relay.count import Count, count_tokens
 from proxy.relay.models import Model, read_models, with_first
 from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
 from proxy.relay.reask import with_reasks
+from proxy.relay.rescue import rescue_stream, rescue_whole
 from proxy.telemetry import RequestLog
 from proxy.transport.failures import UNREACHABLE
 from proxy.transport.headers import client_key, forwarded, returned
@@ -53,6 +55,13 @@ class Relay:
 
         In ``auto``, a backend that refuses tools is asked again without them; the client never hears of it.
         """
+        try:
+            return await self._answer(ask, log)
+        except UpstreamError as error:
+            self._hide_key(error)
+            raise
+
+    async def _answer(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
         backend = self._backend
         model = backend.config.model or ask.model
         log.model, log.backend = model, backend.api_root
@@ -61,7 +70,7 @@ class Relay:
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
         if backend.config.dispatcher == "auto" and facts.native:
             try:
-                return await self._native(ask, log)
+                return await self._native(ask, log, self._rescue(ask, facts))
             except UpstreamError as error:
                 if not self._capabilities.learn_from_error(backend, model, error.message):
                     raise
@@ -131,14 +140,15 @@ class Relay:
             return False
         return True
 
-    async def _native(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
+    async def _native(self, ask: Ask, log: RequestLog, rescue: Rescue | None = None) -> ByteReply | EventReply:
         """The client's own bytes there and the backend's back. A body of the wrong kind is read and told as asked.
 
-        A request that is in another format than the backend's is written in that, and the answer read.
+        A request that is in another format than the backend's is written in that, and the answer read. ``rescue`` looks
+        for calls in the text of the answer.
         """
         log.mode = "native"
         if ask.body is None:
-            return await self._translated(ask, log)
+            return await self._translated(ask, log, rescue)
         model, body = self._backend.config.model, ask.body
         if model is not None and model != ask.model:
             try:
@@ -149,27 +159,33 @@ class Relay:
         reply = await self._open("POST", self._backend.chat_url, fields, body)
         streamed = is_event_stream(reply, ask.stream)
         if streamed != ask.stream:
-            pump = Pump(reply, NativeReader(), log, streamed=streamed, prompt_size=len(body))
-            return EventReply(await Begun.wait(pump.batches()))
+            reader = NativeReader() if rescue is None else RescueReader(rescue)
+            pump = Pump(reply, reader, log, streamed=streamed, prompt_size=len(body))
+            return EventReply(await self._begun(pump.batches()))
         headers = returned(reply.headers)
-        if streamed:
-            return ByteReply(reply.status, headers, await Begun.wait(pass_stream(reply, log)))
-        return ByteReply(reply.status, headers, await pass_whole(reply, log))
+        if not streamed:
+            whole = await pass_whole(reply, log)
+            return ByteReply(reply.status, headers, whole if rescue is None else rescue_whole(whole, rescue, log))
+        if rescue is None:
+            return ByteReply(
+                reply.status, headers, await self._begun(pass_stream(reply, log, single=b'"n"' not in body))
+            )
+        return ByteReply(reply.status, headers, await self._begun(rescue_stream(reply, rescue, log)))
 
-    async def _translated(self, ask: Ask, log: RequestLog) -> EventReply:
+    async def _translated(self, ask: Ask, log: RequestLog, rescue: Rescue | None) -> EventReply:
         """The request in the backend's format, tools and all, and its answer as events."""
         request = NativeDispatcher().prepare(ask.decode())
         body = encode_request(request, model=self._backend.config.model or request.model, stream=request.stream)
         reply = await self._open("POST", self._backend.chat_url, self._fields(ask, log), body)
         pump = Pump(
             reply,
-            NativeDispatcher().reader(request),
+            NativeDispatcher().reader(request) if rescue is None else RescueReader(rescue),
             log,
             streamed=is_event_stream(reply, request.stream),
             prompt_size=len(body),
             taken=_taken(request),
         )
-        return EventReply(await Begun.wait(pump.batches()))
+        return EventReply(await self._begun(pump.batches()))
 
     async def _xml(self, ask: Ask, facts: Facts, log: RequestLog) -> ByteReply | EventReply:
         """Tools as text, calls read out of text; without tools, reasoning told from text."""
@@ -200,7 +216,7 @@ class Relay:
             first = await send(prepared, log)
             times = backend.config.reask if request.offered else 0
             batches = with_reasks(first, send, prepared=prepared, request=request, times=times, log=log)
-            return EventReply(await Begun.wait(batches))
+            return EventReply(await self._begun(batches))
 
         when = backend.config.constrain if self._capabilities.takes_constraint(backend, model) else "off"
         constraint = constrain(facts.kind, request, when, starts_in_reasoning=dispatcher.starts_in_reasoning)
@@ -226,6 +242,35 @@ class Relay:
             model=facts.file or backend.config.model,
         )
 
+    def _rescue(self, ask: Ask, facts: Facts) -> Rescue | None:
+        """What looks for calls in the text of a native answer: where tools are offered, and one answer is asked for.
+
+        In bytes that are passed on a call is only told in the shape that is usual by now: not of ``functions``, and not
+        of free-text tools. A request that cannot be read is the backend's to judge.
+        """
+        if ask.body is not None and (b'"tools"' not in ask.body or b'"functions"' in ask.body):
+            return None
+        try:
+            request = ask.decode()
+        except ClientError:
+            return None
+        several = request.extra.get("n") not in (None, 1)
+        free_text = ask.body is not None and any(tool.custom for tool in request.tools)
+        if not request.offered or several or free_text:
+            return None
+        config = self._backend.config
+        return Rescue(
+            request.offered, dialect=config.dialect, model=facts.file or config.model, parallel=request.parallel
+        )
+
+    async def _begun(self, source: AsyncGenerator[Item, None]) -> Begun[Item]:
+        return await Begun.wait(source, self._hide_key)
+
+    def _hide_key(self, error: UpstreamError) -> None:
+        """Some backends repeat the key that they were given."""
+        if self._backend.config.key:
+            error.message = error.message.replace(self._backend.config.key, "[the key]")
+
     async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
         """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""
         try:
@@ -240,8 +285,7 @@ class Relay:
 
     async def _error(self, reply: UpstreamReply, url: str) -> UpstreamError:
         error = upstream_error(reply.status, reply.headers, await reply.read(MAX_ERROR_BODY), url)
-        if self._backend.config.key:
-            error.message = error.message.replace(self._backend.config.key, "[the key]")
+        self._hide_key(error)
         return error
 
     def _fields(self, ask: Ask, log: RequestLog) -> list[tuple[str, str]]:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from proxy.core.errors import UpstreamError
+from proxy.relay import native
 from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.telemetry import RequestLog
 from tests.relay.replies import FakeReply
@@ -83,6 +85,22 @@ async def test_a_stream_that_breaks_is_an_error_after_what_came() -> None:
     assert await anext(passed) == CALL
     with pytest.raises(UpstreamError):
         await anext(passed)
+
+
+FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+
+
+async def test_a_stream_of_one_choice_that_is_silent_after_its_finish_reason_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native, "PATIENCE", 0.01)
+    reply = FakeReply(CALL, FINISH, USAGE, open_ended=True)
+    assert b"".join([piece async for piece in pass_stream(reply.cast(), log(), single=True)]) == CALL + FINISH + USAGE
+    assert reply.closed
+    several = pass_stream(FakeReply(CALL, FINISH, open_ended=True).cast(), log())
+    assert [await anext(several), await anext(several)] == [CALL, FINISH]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(several), 0.1)
 
 
 async def test_a_whole_reply_comes_back_as_it_is_and_is_counted() -> None:
