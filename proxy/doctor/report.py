@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from proxy.config import BackendConfig
 from proxy.core.model import Json
 from proxy.doctor.findings import Finding
+from proxy.settings.keys import BACKEND
 from proxy.trial.run import Limits, Outcome, Score
 from proxy.trial.ways import WAYS
 
@@ -43,17 +44,15 @@ class Report:
 
 
 def settings(report: Report) -> dict[str, Json]:
-    """The recommended settings that are not the defaults, by their names in ``toolgraft.toml``."""
+    """The recommended settings that are not the defaults, by their names in a file of settings."""
     config = report.config
     if config is None:
         return {}
-    told: dict[str, Json] = {"url": config.url}
-    if report.key_env is not None:
-        told["key_env"] = report.key_env
-    for name in ("model", "dispatcher", "system_role", "prompt_example", "constrain", "starts_in_reasoning"):
-        if (value := getattr(config, name)) != getattr(_DEFAULTS, name):
-            told["only_model" if name == "model" else name] = value
-    return told
+    told: dict[str, Json] = {"url": config.url, "key_env": report.key_env, "only_model": config.model}
+    for name in ("dispatcher", "system_role", "starts_in_reasoning", "prompt_example", "constrain"):
+        value = getattr(config, name)
+        told[name] = None if value == getattr(_DEFAULTS, name) else value
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def toml(report: Report) -> str:
@@ -64,21 +63,16 @@ def toml(report: Report) -> str:
 
 def flags(report: Report) -> str:
     """The same for a shell: a call of ``toolgraft serve``."""
+    told = settings(report)
     words = ["toolgraft", "serve"]
-    for name, value in settings(report).items():
-        match name, value:
-            case "url", _:
-                words += ["--local"] if report.local else ["--backend", value]
-            case "key_env", _:
-                words += ["--backend-key-env", value]
-            case "only_model", _:
-                words += ["--model", value]
-            case "system_role", _:
-                words.append("--no-system-role")
-            case _, bool():
-                words += [f"--{name.replace('_', '-')}", json.dumps(value)]
-            case _:
-                words += [f"--{name.replace('_', '-')}", value]
+    for key in BACKEND:
+        if key.name == "url" and report.local:
+            words.append("--local")
+        elif key.name in told and key.flag is not None:
+            value = told[key.name]
+            words.append(key.flag)
+            if key.sets is None:
+                words.append(value if isinstance(value, str) else json.dumps(value))
     return shlex.join(words)
 
 

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import shlex
-import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 from proxy.commands.serve import serve
 from proxy.config import BackendConfig
 from proxy.doctor.findings import Finding
-from proxy.doctor.report import Report, as_json, as_text, flags, settings, toml
+from proxy.doctor.report import Report, as_json, as_text, flags, toml
+from proxy.settings.load import load
 from proxy.trial.run import Limits, Outcome
 
 URL = "http://127.0.0.1:8080"
@@ -18,6 +19,7 @@ CONFIG = BackendConfig(
     model='a "big" one',
     system_role=False,
     prompt_example="on",
+    constrain="always",
     starts_in_reasoning=True,
 )
 REPORT = Report(
@@ -31,30 +33,28 @@ REPORT = Report(
 )
 
 
-def test_the_recommended_lines_are_toml() -> None:
-    assert tomllib.loads(toml(REPORT)) == {"backend": [settings(REPORT)]}
-    assert settings(REPORT) == {
-        "url": URL,
-        "key_env": "KEY",
-        "only_model": 'a "big" one',
-        "dispatcher": "xml",
-        "system_role": False,
-        "prompt_example": "on",
-        "starts_in_reasoning": True,
-    }
+ENVIRON = {"KEY": "sk-1"}
+
+
+def test_the_recommended_lines_are_what_serve_reads(tmp_path: Path) -> None:
+    file = tmp_path / "toolgraft.toml"
+    file.write_text(toml(REPORT), "utf-8")
+    assert load({}, ENVIRON, file).backends == (replace(CONFIG, key="sk-1"),)
 
 
 def test_defaults_are_not_repeated() -> None:
     assert toml(replace(REPORT, config=BackendConfig(URL), key_env=None)) == f'[[backend]]\nurl = "{URL}"'
 
 
-def test_the_recommended_command_is_one_that_serve_takes() -> None:
+def test_the_recommended_command_is_what_serve_reads() -> None:
     program, command, *options = shlex.split(flags(REPORT))
     assert (program, command) == ("toolgraft", "serve")
-    given = serve.make_context("serve", options, resilient_parsing=False).params
-    assert (given["backend"], given["model"], given["backend_key_env"]) == (URL, 'a "big" one', "KEY")
-    assert (given["no_system_role"], given["prompt_example"], given["dispatcher"]) == (True, "on", "xml")
-    assert given["starts_in_reasoning"] == "true"
+    with serve.make_context("serve", options) as context:
+        given = {name: value for name, value in context.params.items() if name not in ("local", "model_file", "file")}
+    assert load(given, ENVIRON).backends == (replace(CONFIG, key="sk-1"),)
+
+
+def test_the_embedded_model_is_served_by_a_flag() -> None:
     assert flags(replace(REPORT, local=True, config=BackendConfig(URL), key_env=None)) == "toolgraft serve --local"
 
 
