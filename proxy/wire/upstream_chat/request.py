@@ -59,9 +59,15 @@ def _turns(messages: Iterable[Message]) -> list[Message]:
 
 
 def _messages(messages: Iterable[Message]) -> Iterator[dict[str, Json]]:
-    """Results become ``tool`` messages. Their images follow in a user message, since those hold text only."""
+    """Results become ``tool`` messages. Their images follow in a user message, since those hold text only.
+
+    Calls that were made since the last user text keep the reasoning that led to them: models that think between their
+    calls were trained to see it, and what is older their templates drop.
+    """
+    every = tuple(messages)
+    asked = max((at for at, message in enumerate(every) if message.role == "user" and message.content), default=-1)
     images: list[Part] = []
-    for message in messages:
+    for at, message in enumerate(every):
         for result in message.results:
             yield _result(result)
             images += (part for part in result.content if not isinstance(part, TextPart))
@@ -74,13 +80,15 @@ def _messages(messages: Iterable[Message]) -> Iterator[dict[str, Json]]:
         elif images:
             yield {"role": "user", "content": _content(images)}
             images = []
-        yield _message(message, content)
+        yield _message(message, content, reasoning=message.reasoning if at > asked and message.calls else None)
     if images:
         yield {"role": "user", "content": _content(images)}
 
 
-def _message(message: Message, content: Sequence[Part]) -> dict[str, Json]:
+def _message(message: Message, content: Sequence[Part], *, reasoning: str | None) -> dict[str, Json]:
     raw: dict[str, Json] = {"role": message.role, "content": _content(content)}
+    if reasoning:
+        raw["reasoning_content"] = reasoning
     if message.name is not None:
         raw["name"] = message.name
     if message.calls:

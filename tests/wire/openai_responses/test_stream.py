@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
@@ -219,3 +221,32 @@ def test_half_a_character_does_no_harm() -> None:
 def test_silence_is_filled_with_comments() -> None:
     assert KEEP_ALIVE.startswith(b":")
     assert frames(KEEP_ALIVE) == []
+
+
+TEXTS = st.text(st.sampled_from(' \n"\\aé') | st.characters(codec="utf-8"), max_size=5)
+SAYINGS = st.builds(TextDelta, TEXTS) | st.builds(ReasoningDelta, TEXTS) | st.builds(Refusal, TEXTS)
+CALLS = st.tuples(st.sampled_from([*KNOWN, "other"]), st.lists(TEXTS, max_size=3))
+
+
+@given(st.lists(SAYINGS | CALLS, max_size=8), st.sampled_from(["stop", "length"]), st.booleans(), st.booleans())
+def test_any_reply_is_a_stream_in_order(said: list[Any], finish: FinishReason, summarised: bool, cut: bool) -> None:
+    events: list[Event] = []
+    calls = 0
+    for one in said:
+        if isinstance(one, tuple):
+            events += call(calls, one[0], *one[1])
+            calls += 1
+        else:
+            events.append(one)
+    if cut:
+        events += call(calls, "get_weather", '{"', end=False)
+    events.append(Finish(finish))
+    raw = {"reasoning": {"summary": "auto"}} if summarised else {}
+    last = final(stream(*events, **raw))
+    reply = collect(events)
+    parts = [part for item in last["output"] if item["type"] == "message" for part in item["content"]]
+    words = "".join(part["text"] for part in parts if part["type"] == "output_text")
+    assert words.strip() == reply.content.strip()
+    assert "".join(part["refusal"] for part in parts if part["type"] == "refusal") == reply.refusal
+    assert [item["call_id"] for item in last["output"] if "call_id" in item] == [call.id for call in reply.calls]
+    assert (last["status"] == "completed") == (finish == "stop" and not cut)

@@ -204,6 +204,15 @@ def test_images_of_results_follow_in_the_next_user_message() -> None:
     ]
 
 
+def test_the_reasoning_behind_calls_goes_on_until_the_user_says_something() -> None:
+    called = Message("assistant", (), (ToolCall("a", "clock", "{}"),), reasoning="Which zone?")
+    answered = Message("assistant", (TextPart("Noon."),), reasoning="Twelve.")
+    result = Message("user", results=(ToolResult("a", (TextPart("12:00"),)),))
+    running = messages(USER, called, result)
+    assert [turn.get("reasoning_content") for turn in running] == [None, "Which zone?", None]
+    assert all("reasoning_content" not in turn for turn in messages(USER, called, result, answered, USER))
+
+
 def test_tools() -> None:
     extended = Tool("bare", strict=True, extra={"cache_control": {"type": "ephemeral"}})
     assert tool_fields(Request((USER,), tools=(CLOCK, extended))) == {
