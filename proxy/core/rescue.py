@@ -88,26 +88,34 @@ class Rescue:
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
         self._parser = _ValidCalls(tools, dialect=dialect, model=model, parallel=parallel, new_id=new_id)
-        self._held: list[str] = []
+        self._blank: list[str] = []  # white space behind what is clear, which belongs to no call either
+        self._open: list[str] = []  # what may belong to one
+        self._decided = 0  # characters before that
         self.clear = 0
         """How many characters of the text go out as they are, whatever follows."""
 
     @property
     def held(self) -> str:
         """The text that follows those."""
-        return "".join(self._held)
+        return "".join((*self._blank, *self._open))
 
     def feed(self, text: str) -> str:
         """Read a piece of text; what has become clear of it and of the text before."""
         self._parser.feed(text)
-        self._held.append(text)
-        if self._parser.certain <= self.clear:
+        self._open.append(text)
+        more = self._parser.certain - self._decided
+        if more <= 0:
             return ""
-        held = self.held
-        clear = held[: self._parser.certain - self.clear].rstrip()
-        if clear:
-            self._held = [held[len(clear) :]]
-            self.clear += len(clear)
+        joined = "".join(self._open)
+        decided, self._open = joined[:more], [joined[more:]]
+        self._decided += more
+        solid = decided.rstrip()
+        if not solid:
+            self._blank.append(decided)
+            return ""
+        clear = "".join((*self._blank, solid))
+        self._blank = [decided[len(solid) :]]
+        self.clear += len(clear)
         return clear
 
     def close(self, finish_reason: FinishReason | None) -> list[Event] | None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from proxy.core.collect import collect
 from proxy.core.correction import corrected, is_fault, mendable
 from proxy.core.errors import UpstreamError
-from proxy.core.events import Event, Problem, Usage
+from proxy.core.events import Event, Extra, Problem, Usage
 from proxy.core.model import Json, Request
 from proxy.relay.pump import Pump
 from proxy.telemetry import RequestLog, logger
@@ -94,8 +94,8 @@ def _before_fault(batch: Iterable[Event]) -> int:
 
 
 def _shows(event: Event) -> bool:
-    """Whether the client sees ``event``."""
-    return not isinstance(event, Problem | Usage)
+    """Whether with ``event`` the client has seen some of the reply."""
+    return not isinstance(event, Problem | Usage | Extra)
 
 
 def _add(log: RequestLog, attempt: RequestLog) -> None:

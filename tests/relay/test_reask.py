@@ -9,7 +9,7 @@ import pytest
 from proxy.core.collect import Reply, collect
 from proxy.core.dispatch import XmlDispatcher
 from proxy.core.errors import UpstreamError
-from proxy.core.events import Event, Problem, TextDelta
+from proxy.core.events import Event, Extra, Problem, TextDelta
 from proxy.core.model import Message, Request, TextPart, Tool, ToolChoice
 from proxy.relay.pump import Pump
 from proxy.relay.reask import with_reasks
@@ -91,6 +91,14 @@ async def test_what_needs_no_mending_stands(stream: bool, text: str) -> None:
     told = model(text, stream=stream)
     reply = await told.reply()
     assert (reply.content == text, len(reply.calls), told.log.reasks) == (text != GOOD, int(text == GOOD), 0)
+
+
+async def test_fields_beside_the_reply_do_not_count_as_shown() -> None:
+    first = [b'data: {"choices": [{"index": 0, "delta": {"role": "assistant", "odd": 1}}]}\n\n', *sse(BAD)]
+    told = Model(FakeReply(*first), FakeReply(*sse(GOOD)), stream=True)
+    batches = [batch async for batch in await told.batches()]
+    assert batches[0] == [Extra({"odd": 1})]
+    assert [call.arguments for call in collect(batches[-1]).calls] == ['{"n": 1}']
 
 
 async def test_what_a_stream_has_shown_cannot_be_taken_back() -> None:
