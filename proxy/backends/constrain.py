@@ -6,21 +6,30 @@ Schema (``response_format``), under which the whole reply is the JSON of a call,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from proxy.backends.call_schema import call_schema
-from proxy.backends.grammar import forced, free
+from proxy.backends.grammar import MOST_CALLS, forced, free
 from proxy.backends.json_rules import LONGEST_STRING
 from proxy.backends.probes import Kind
+from proxy.backends.simplify import Schema
 from proxy.config import Constrain
 from proxy.core.errors import UpstreamError
-from proxy.core.model import NOTHING, Json, Request
+from proxy.core.model import NOTHING, Json, Request, Tool
 
 Fields: TypeAlias = Mapping[str, Json]
 """Fields of a chat request."""
 
 _REFUSALS = frozenset({400, 422, 500, 501})
+
+_MOST_KEPT = 64
+"""Sets of tools for which a grammar or a schema is kept: to write one can take a tenth of a second."""
+
+_LARGEST = 262_144
+"""Characters of the schemas of all tools, which are more than fit a grammar or schema in any case."""
 
 
 def constrain(kind: Kind, request: Request, when: Constrain, *, starts_in_reasoning: bool = False) -> Fields:
@@ -54,28 +63,23 @@ def may_be_refusal(error: UpstreamError) -> bool:
 
 
 def _by_grammar(request: Request, fields: Callable[[str], Fields], starts_in_reasoning: bool) -> Fields:
-    tools = request.offered
-    if request.tool_choice.forced:
-        text = forced(tools, starts_in_reasoning=starts_in_reasoning)
-    elif request.parallel:
-        text = free(tools, starts_in_reasoning=starts_in_reasoning)
-    else:
-        text = free(tools, max_calls=1, starts_in_reasoning=starts_in_reasoning)
+    most = None if request.tool_choice.forced else MOST_CALLS if request.parallel else 1
+    text = _grammar(_written(request.offered), most, starts_in_reasoning)
     return NOTHING if text is None else fields(text)
 
 
 def _ollama(request: Request) -> Fields:
     """Ollama writes the members in the order of the alphabet: the name has to come before what depends on it."""
-    return _json_schema(call_schema(request.offered, arguments="parameters"))
+    return _json_schema(_schema(_written(request.offered), "parameters", LONGEST_STRING))
 
 
 def _lmstudio(request: Request) -> Fields:
-    return _json_schema(call_schema(request.offered))
+    return _json_schema(_schema(_written(request.offered), "arguments", LONGEST_STRING))
 
 
 def _llama_cpp_python(request: Request) -> Fields:
     """``json_schema`` is refused; a string's bound is written out in brackets within brackets, which has its limits."""
-    schema = call_schema(request.offered, longest_string=LONGEST_STRING // 8)
+    schema = _schema(_written(request.offered), "arguments", LONGEST_STRING // 8)
     return NOTHING if schema is None else {"response_format": {"type": "json_object", "schema": schema}}
 
 
@@ -84,6 +88,42 @@ def _json_schema(schema: Json) -> Fields:
         return NOTHING
     form = {"name": "tool_call", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _grammar(tools: str, max_calls: int | None, starts_in_reasoning: bool) -> str | None:
+    """A grammar of up to ``max_calls`` calls behind free text; None: of one call."""
+    if max_calls is None:
+        return forced(_read(tools), starts_in_reasoning=starts_in_reasoning)
+    return free(_read(tools), max_calls=max_calls, starts_in_reasoning=starts_in_reasoning)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _schema(tools: str, arguments: str, longest_string: int) -> Schema | None:
+    return call_schema(_read(tools), arguments=arguments, longest_string=longest_string)
+
+
+def _written(tools: Iterable[Tool]) -> str:
+    """Names and schemas as text, by which what was made of them is found again: clients send them with each request.
+
+    A schema that cannot be written, or no longer within :data:`_LARGEST`, is that of any object.
+    """
+    entries: list[str] = []
+    left = _LARGEST
+    for tool in tools:
+        try:
+            entry = json.dumps([tool.name, tool.parameters])
+        except (TypeError, ValueError, RecursionError):
+            entry = ""
+        if not entry or len(entry) > left:
+            entry = json.dumps([tool.name, {"type": "object"}])
+        left -= len(entry)
+        entries.append(entry)
+    return f"[{','.join(entries)}]"
+
+
+def _read(text: str) -> list[Tool]:
+    return [Tool(name, parameters=parameters) for name, parameters in json.loads(text)]
 
 
 _BY_GRAMMAR: Mapping[Kind, Callable[[str], Fields]] = {

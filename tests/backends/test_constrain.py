@@ -171,6 +171,28 @@ def test_tools_beyond_all_measure_are_not_forced(kind: Kind) -> None:
     assert constrain(kind, replace(REQUEST, tools=many), "required") == {}
 
 
+def test_schemas_that_are_too_large_or_deep_to_look_at_are_any_object() -> None:
+    deep: Json = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    large = {"type": "object", "properties": {f"member {n}": {"type": "string"} for n in range(10_000)}}
+    tools = (Tool("deep", parameters=deep), Tool("large", parameters=large), Tool("get_time"))
+    written = Grammar(inside(constrain("llama.cpp", replace(REQUEST, tools=tools), "required"), ["grammar"]))
+    assert all(written.matches(markup.tool_call(name, '{"x": 1}')) for name in ("deep", "large"))
+    assert not written.matches(markup.tool_call("get_time", '{"x": 1}'))
+    while deep:  # layer by layer, which takes no recursion
+        deep = deep.pop("a")
+
+
+def test_what_is_alike_is_written_once() -> None:
+    first, again, other = (
+        constrain("llama.cpp", replace(REQUEST, tools=tuple(map(replace, tools))), "required")["grammar"]
+        for tools in (TOOLS, TOOLS, TOOLS[::-1])
+    )
+    assert first is again
+    assert first is not other
+
+
 # --- refusals ---
 
 
