@@ -1,4 +1,8 @@
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Message, Request, TextPart, ToolCall, ToolChoice, ToolResult
@@ -168,3 +172,25 @@ def test_what_cannot_be_written_is_the_clients_fault() -> None:
     call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"deep": deep}}]}
     with pytest.raises(ClientError, match="cannot be read"):
         decode(messages=[call])
+
+
+KNOWN = """
+    type text image document source base64 url file content tool_use tool_result thinking input id name system user
+    assistant role messages tools tool_choice any tool title data media_type tool_addition tool_removal definition
+    tool_definition tool_reference tool_name web_search_tool_result server_tool_use citations input_schema max_tokens
+    stop_sequences output_config format json_schema schema thread container custom search_result
+"""
+WORDS = st.sampled_from(KNOWN.split())
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=25,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES, max_size=6), st.lists(st.dictionaries(WORDS, VALUES, max_size=5), max_size=4))
+def test_whatever_is_sent_is_read_or_refused(fields: dict[str, Json], blocks: list[Json]) -> None:
+    turns = [{"role": "user", "content": blocks}, {"role": "assistant", "content": blocks}, *blocks]
+    for body in (fields, {"messages": turns}, {"messages": [USER], "tools": blocks, **fields}):
+        with contextlib.suppress(ClientError):
+            decode_body(body)
