@@ -22,6 +22,7 @@ class _State:
     open: int = 0
     failures: int = 0
     down_until: float = 0.0
+    on_trial: bool = False
 
 
 class Pool:
@@ -38,16 +39,23 @@ class Pool:
         """
         now = self._clock()
 
-        def order(replica: int) -> tuple[float, int]:
+        def order(replica: int) -> tuple[int, float]:
             state = self._states[replica]
-            return (state.down_until if now < state.down_until else 0.0), state.open
+            if now < state.down_until:
+                return 2, state.down_until
+            return (1 if state.on_trial else 0), state.open
 
         return min((replica for replica in range(len(self._states)) if replica not in tried), key=order)
 
     def begin(self, replica: int) -> Callable[[], None]:
-        """Count a request as open. What is returned ends it, once, however often it is called."""
+        """Count a request as open. What is returned ends it, once, however often it is called.
+
+        The first request after a failure is a trial: the others keep away until it has got an answer.
+        """
         state = self._states[replica]
         state.open += 1
+        trial = state.failures > 0 and not state.on_trial
+        state.on_trial = state.on_trial or trial
         ended = False
 
         def end() -> None:
@@ -55,13 +63,14 @@ class Pool:
             if not ended:
                 ended = True
                 state.open -= 1
+                state.on_trial = state.on_trial and not trial
 
         return end
 
     def failed(self, replica: int) -> float:
         """The replica could not be reached, or was not ready. Returns for how many seconds it counts as down.
 
-        Requests that fail together count as one failure.
+        Requests that fail while it is down were begun together: they are one failure.
         """
         state, now = self._states[replica], self._clock()
         if now >= state.down_until:
@@ -72,4 +81,4 @@ class Pool:
     def answered(self, replica: int) -> None:
         """The replica is well."""
         state = self._states[replica]
-        state.failures, state.down_until = 0, 0.0
+        state.failures, state.down_until, state.on_trial = 0, 0.0, False

@@ -131,7 +131,10 @@ class Routes:
                 return outcome
             if isinstance(outcome, ByteReply) and isinstance(outcome.body, Begun):
                 await outcome.body.aclose()
-            logger.warning("request %s: %s The next replica of %s is asked.", log.id, reason, route.name)
+            where = route.replicas[at].api_root
+            logger.warning(
+                "request %s: %s did not take it, the next one of %s is asked: %s", log.id, where, route.name, reason
+            )
 
     async def _try(
         self, route: Route, at: int, attempt: Callable[[Relay], Awaitable[Answer]]
@@ -167,7 +170,7 @@ def _not_taken(outcome: object) -> str | None:
         case UpstreamError(code=code, answered=answered) if code == UNREACHABLE or answered in NOT_READY:
             return outcome.message
         case ByteReply(status=status, body=Begun()) if status in NOT_READY:
-            return f"A replica answered with status {status}."
+            return f"it answered with status {status}"
     return None
 
 

@@ -88,6 +88,28 @@ def test_requests_that_fail_together_are_one_failure(pool: Pool, clock: Clock) -
     assert pool.failed(0) == 2 * FIRST_PAUSE
 
 
+def test_one_request_tries_whether_a_replica_is_well_again(pool: Pool, clock: Clock) -> None:
+    pool.failed(0)
+    clock.now += FIRST_PAUSE
+    for busy in (1, 2):
+        pool.begin(busy)
+    assert pool.choose() == 0
+    end = pool.begin(0)
+    assert pool.choose() == 1
+    assert pool.choose({1, 2}) == 0
+    end()  # given up before there was an answer
+    assert pool.choose() == 0
+    pool.begin(0)
+    for busy in (1, 2):
+        pool.begin(busy)
+    assert pool.choose() == 1
+    pool.answered(0)
+    assert pool.choose() == 0
+    pool.begin(0)
+    pool.begin(0)
+    assert pool.choose() == 1
+
+
 def test_when_all_were_tried_there_is_none(pool: Pool) -> None:
     with pytest.raises(ValueError, match="empty"):
         pool.choose({0, 1, 2})

@@ -69,7 +69,7 @@ async def test_a_replica_that_is_gone_is_followed_by_the_next(
         assert log.backend == second.url + "/v1"
         assert len(second.chats) == 1
         assert "cannot be reached" in caplog.text
-        assert "next replica of b is asked" in caplog.text
+        assert "did not take it, the next one of b is asked" in caplog.text
         caplog.clear()
         await close(await fleet.answer(ask(), entry()))
         assert caplog.text == ""  # the first is passed over for a while
