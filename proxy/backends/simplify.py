@@ -187,9 +187,12 @@ class Simplifier:
 
 
 def is_plain(value: Json) -> bool:
-    """Whether ``value`` is JSON without escapes, which not all converters copy faithfully."""
+    """Whether ``value`` is JSON without escapes, which not all converters copy faithfully.
+
+    One of them writes a character beyond 16 bits as two halves, so that no text fits.
+    """
     text = _json(value)
-    return "\\" not in text and text.isprintable()
+    return "\\" not in text and text.isprintable() and max(text) <= "\uffff"
 
 
 def _undeclared(schema: Mapping[str, Json]) -> Json:

@@ -130,7 +130,7 @@ def test_a_string_may_be_longer_than_the_longest_that_is_bounded() -> None:
     assert simple({"type": "string", "maxLength": 100}, longest_string=200) == {"type": "string", "maxLength": 100}
 
 
-@pytest.mark.parametrize("value", ['"', "\\", "a\nb", "\x7f", "\ud800"])
+@pytest.mark.parametrize("value", ['"', "\\", "a\nb", "\x7f", "\ud800", "😀"])
 def test_what_some_servers_copy_wrongly_is_not_written(value: str) -> None:
     assert not is_plain(value)
     assert simple({"enum": [value, "b"]}) == {"type": "string"}
