@@ -86,6 +86,12 @@ def test_a_reply_without_finish_can_be_closed(text: str, given: FinishReason | N
     assert reader.close(given) == []
 
 
+def test_where_the_backend_stopped_is_kept() -> None:
+    finish = Finish("stop", stop_sequence="END")
+    assert collect(read(xml_reader(), TextDelta("One."), finish)).stop_sequence == "END"
+    assert read(xml_reader(), TextDelta("One."), Finish("length", stop_sequence="END"))[-1] == Finish("length")
+
+
 def test_an_error_keeps_its_message() -> None:
     assert xml_reader().feed(Finish("error", "it broke")) == [Finish("error", "it broke")]
 

@@ -155,6 +155,21 @@ def test_a_backend_that_gives_up() -> None:
     assert "'abort'" in (finish.message or "")
 
 
+@pytest.mark.parametrize(
+    ("told", "at"),
+    [
+        ({"stop_reason": "END"}, "END"),  # vLLM
+        ({"matched_stop": "END"}, "END"),  # SGLang
+        ({"stop_reason": 151645}, None),  # a token's number
+        ({"stop_reason": None}, None),
+        ({}, None),
+    ],
+)
+def test_where_the_backend_stopped(told: Json, at: str | None) -> None:
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop", **told}
+    assert read(Frame("message", json.dumps({"choices": [choice]})), DONE) == [Finish("stop", stop_sequence=at)]
+
+
 def test_finish_and_usage_come_at_the_end_whatever_follows_the_reason() -> None:
     first = chunk({}, "stop", usage={"prompt_tokens": 1, "completion_tokens": 1})
     late = chunk({"content": "late"}, "", usage={"prompt_tokens": 1, "completion_tokens": 2})
