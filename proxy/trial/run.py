@@ -32,7 +32,7 @@ class Limits:
 class Outcome:
     """What came of one prompt. ``due``: a call was. ``error`` is what was said instead of an answer.
 
-    The tokens are the backend's count.
+    The tokens are the backend's count. ``text`` and ``calls`` (name, JSON of the arguments) are the answer.
     """
 
     prompt: str
@@ -46,6 +46,7 @@ class Outcome:
     seconds: float = 0.0
     error: str | None = None
     text: str = ""
+    calls: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _judged(prompt: Prompt, body: Json, seconds: float) -> Outcome:
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         answer = Answer(
             message.get("content") or "",
-            [(call["name"], call["arguments"]) for call in calls],
+            tuple((call["name"], call["arguments"]) for call in calls),
             cut=choice.get("finish_reason") == "length",
         )
         usage = body.get("usage") or {}
@@ -162,6 +163,7 @@ def _judged(prompt: Prompt, body: Json, seconds: float) -> Outcome:
         *tokens,
         seconds,
         text=answer.text,
+        calls=answer.calls,
     )
 
 

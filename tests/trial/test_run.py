@@ -35,7 +35,7 @@ def test_what_is_measured_is_what_a_client_of_the_proxy_gets() -> None:
         outcomes = run(WAYS["xml"], [ASK, CHAT], config(backend, model="m"), LIMITS, told.append)
         asked = [request.json for request in backend.chats]
     assert [replace(outcome, seconds=0) for outcome in outcomes] == [
-        Outcome("ask", "single", True, True, True, False, 50, 9),
+        Outcome("ask", "single", True, True, True, False, 50, 9, calls=(("weather", '{"city": "Rome"}'),)),
         Outcome("chat", "no call", False, True, True, True, 40, 64, text="Hello!"),
     ]
     assert all(outcome.seconds > 0 for outcome in outcomes)
