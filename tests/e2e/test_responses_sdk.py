@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -12,7 +13,8 @@ from openai import AsyncOpenAI, OpenAI
 from openai.types.responses import Response
 from pydantic import BaseModel
 
-from tests.support.backend import Backend, chunk, error, sse, text
+from proxy.wire.openai_responses import KEEP_ALIVE
+from tests.support.backend import Backend, Exchange, chunk, error, sse, text
 from tests.support.proxy import http_client, proxy_before
 from tests.support.responses import final
 from tests.support.speech import Call, Mode, says
@@ -316,6 +318,21 @@ def test_a_stream_that_breaks_ends_as_a_failed_response(url: str, client: OpenAI
     assert last.response.error
     assert (last.response.status, last.response.error.code) == ("failed", "server_error")
     assert "backend" in last.response.error.message
+
+
+def test_a_failure_after_a_long_silence_is_a_whole_stream(backend: Backend, mode: Mode) -> None:
+    async def late(exchange: Exchange) -> None:
+        await asyncio.sleep(0.3)
+        await error(503, "Loading model")(exchange)
+
+    backend.script(late)
+    with proxy_before(backend, mode, config={"keep_alive": 0.05}) as address, http_client(address) as http:
+        reply = http.post("/v1/responses", json={"input": "hi", "tools": TOOLS, "stream": True})
+    assert reply.status_code == 200
+    assert reply.content.startswith(KEEP_ALIVE)
+    failed = final(reply.content)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "server_error")
+    assert "Loading model" in failed["error"]["message"]
 
 
 @pytest.mark.parametrize(
