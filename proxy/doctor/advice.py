@@ -12,6 +12,7 @@ from proxy.config import BackendConfig
 from proxy.doctor.examine import Examination
 from proxy.doctor.findings import Finding, Level
 from proxy.trial.run import Outcome, Score
+from proxy.trial.ways import WAYS
 
 GAIN = 2
 """How many more replies have to be right for a setting to be worth a line in the configuration."""
@@ -63,7 +64,7 @@ def _calling(scores: Mapping[str, Score], way: str | None) -> list[Finding]:
     """What the trial says of the model."""
     if way is not None:
         score = scores[way]
-        said = f"Best: {way}, with {score.right} right replies of {score.asked}."
+        said = f"Best is '{WAYS[way].title}': {score.right} right replies of {score.asked}."
         if score.right * 2 >= score.asked:
             return [Finding("tool calls", said)]
         mend = 'A larger model calls tools better. Where a call is sure to be due, tool_choice "required" helps.'
@@ -84,7 +85,7 @@ def _troubles(scores: Mapping[str, Score], trial: Mapping[str, Sequence[Outcome]
             why = next(outcome.error for outcome in trial[name] if outcome.error is not None)
             level: Level = "note" if name == "native" else "bad"
             said = f"{score.errors} of {score.asked} requests failed, the first with: {why}"
-            findings.append(Finding(name, said, level, "The server's own log may say why."))
+            findings.append(Finding(WAYS[name].title, said, level, "The server's own log may say why."))
     cut = sum(score.cut for score in scores.values())
     asked = sum(score.asked for score in scores.values())
     if cut * 10 > asked:

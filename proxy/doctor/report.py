@@ -48,7 +48,8 @@ def settings(report: Report) -> dict[str, Json]:
     config = report.config
     if config is None:
         return {}
-    told: dict[str, Json] = {"url": config.url, "key_env": report.key_env, "only_model": config.model}
+    url = None if report.local else config.url  # the embedded model has another one each time
+    told: dict[str, Json] = {"url": url, "key_env": report.key_env, "only_model": config.model}
     for name in ("dispatcher", "system_role", "starts_in_reasoning", "prompt_example", "constrain"):
         value = getattr(config, name)
         told[name] = None if value == getattr(_DEFAULTS, name) else value
@@ -64,11 +65,9 @@ def toml(report: Report) -> str:
 def flags(report: Report) -> str:
     """The same for a shell: a call of ``toolgraft serve``."""
     told = settings(report)
-    words = ["toolgraft", "serve"]
+    words = ["toolgraft", "serve", *(["--local"] if report.local else [])]
     for key in BACKEND:
-        if key.name == "url" and report.local:
-            words.append("--local")
-        elif key.name in told and key.flag is not None:
+        if key.name in told and key.flag is not None:
             value = told[key.name]
             words.append(key.flag)
             if key.sets is None:
@@ -89,7 +88,11 @@ def as_json(report: Report) -> Json:
         },
         "recommended": None
         if report.config is None
-        else {"settings": settings(report), "toml": toml(report), "command": flags(report)},
+        else {
+            "settings": settings(report),
+            "toml": None if report.local else toml(report),
+            "command": flags(report),
+        },
     }
 
 

@@ -55,7 +55,13 @@ def test_the_recommended_command_is_what_serve_reads() -> None:
 
 
 def test_the_embedded_model_is_served_by_a_flag() -> None:
-    assert flags(replace(REPORT, local=True, config=BackendConfig(URL), key_env=None)) == "toolgraft serve --local"
+    report = replace(REPORT, local=True, config=BackendConfig(URL, constrain="always"), key_env=None)
+    assert flags(report) == "toolgraft serve --local --constrain always"
+    assert as_json(report)["recommended"] == {
+        "settings": {"constrain": "always"},
+        "toml": None,
+        "command": "toolgraft serve --local --constrain always",
+    }
 
 
 def test_for_people() -> None:
