@@ -1,8 +1,8 @@
 """The content of a message: a string or a list of blocks, as parts of a ``Message``.
 
 What a model can be shown becomes text or an image. What it cannot (a PDF, a file that only Anthropic's servers hold) is
-refused where the user puts it into the present turn, for the answer depends on it; in results and earlier turns, where
-nobody can take it back, the model is told that it is missing.
+refused where the user asks about it, for the answer depends on it. In earlier turns, where nobody can take it back, and
+while tools run (agents put what a tool has read beside its result) the model is told that it is missing.
 """
 
 from __future__ import annotations

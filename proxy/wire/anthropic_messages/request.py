@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, TextPart
-from proxy.wire.anthropic_messages.content import APART, read_content, read_system
+from proxy.wire.anthropic_messages.content import APART, blocks, read_content, read_system
 from proxy.wire.anthropic_messages.errors import THREAD_UNSUPPORTED
 from proxy.wire.anthropic_messages.tools import read_offer
 from proxy.wire.bodies import text, typed
@@ -55,8 +55,8 @@ def _decode(raw: dict[str, Json]) -> MessagesRequest:
     offer = read_offer(raw)
     system = read_system(raw.get("system"))
     messages = [Message("system", (TextPart(system),))] if system else []
-    answered = max((at for at, message in enumerate(given) if _role(message) == "assistant"), default=-1)
-    messages += (_read_message(message, at, present=at > answered) for at, message in enumerate(given))
+    asked_at = _asked_at(given)
+    messages += (_read_message(message, at, present=at >= asked_at) for at, message in enumerate(given))
     stops = _stop_sequences(raw)
     extra = {key: value for key, value in raw.items() if key in SAMPLING and value is not None}
     limit = _max_tokens(raw)
@@ -94,6 +94,18 @@ def _refuse_what_only_anthropic_has(raw: Mapping[str, Json]) -> None:
         )
     if raw.get("container"):
         raise ClientError("`container` cannot be used: this server runs no code. Leave it out.", param="container")
+
+
+def _asked_at(messages: list[Json]) -> int:
+    """Where the turn begins in which the user asks. While tools run there is none: what they found stands in it too."""
+    start = 1 + max((at for at, message in enumerate(messages) if _role(message) == "assistant"), default=-1)
+    running = any(
+        block.get("type") == "tool_result"
+        for message in messages[start:]
+        if isinstance(message, dict)
+        for block in blocks(message.get("content"))
+    )
+    return len(messages) if running else start
 
 
 def _role(raw: Json) -> str:

@@ -148,6 +148,13 @@ def test_what_could_not_be_shown_in_an_earlier_turn_stops_nothing() -> None:
     assert "left out" in request.messages[0].text
 
 
+def test_nor_what_a_tool_has_read() -> None:
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "read", "input": {}}]}
+    read = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "A PDF of 3 pages."}]}
+    request = decode(messages=[USER, call, read, {"role": "user", "content": [PDF]}])
+    assert "application/pdf" in request.messages[-1].text
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
