@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-_NAMESPACES = (".", "__", "/", ":")
-"""What models and clients put between a name space and a name: ``functions.f``, ``mcp__server__f``, ``server/f``."""
+_MARK = "__"
+"""What stands between a name space and a name: ``mcp__server__f``."""
+
+_OTHER_MARKS = str.maketrans(dict.fromkeys("./:", _MARK))
+"""What models and clients write instead: ``functions.f``, ``server/f``."""
 
 
 def match_name(name: str, declared: Collection[str]) -> str | None:
     """The tool of ``declared`` that ``name`` stands for: itself, else the only one that differs from it by case, by
-    ``-`` for ``_``, or by a name space in front of one of the two. None if there is none, or more than one.
+    ``-`` for ``_``, by ``.`` for ``__``, or by a name space in front of one of the two. None if there is none, or more
+    than one.
     """
     if name in declared:
         return name
@@ -25,7 +29,7 @@ def match_name(name: str, declared: Collection[str]) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return name.strip().casefold().replace("-", "_")
+    return name.strip().casefold().replace("-", "_").translate(_OTHER_MARKS)
 
 
 def _same(one: str, other: str) -> bool:
@@ -34,4 +38,4 @@ def _same(one: str, other: str) -> bool:
 
 def _same_but_for_name_space(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
-    return bool(short) and any(long.endswith(mark + short) for mark in _NAMESPACES)
+    return bool(short) and long.endswith(_MARK + short)
