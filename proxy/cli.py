@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "Run a tool loop on a small local model, step by step, then keep serving.",
     "check": "Examine a model server, try tool calls in every way, and say which settings are best.",
     "init": "Write a file of settings with every key explained.",
+    "hash-key": "Read an API key from standard input and print its hash for the file of settings.",
     "check-config": "Read the settings and say what they mean, or what is wrong.",
     "parse": "Read a model's reply from standard input and print what it says.",
     "translate": "Read a request from standard input and print what the backend would be sent.",

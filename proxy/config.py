@@ -38,7 +38,8 @@ class BackendConfig:
     ``toolgraft check`` measured that it helps). ``dialect`` is the one way of writing calls that is read, or ``auto``;
     ``starts_in_reasoning`` says that the prompt ends in an opening think mark, None: find out. ``constrain`` says when
     the backend is kept, by its own means, from writing anything but valid calls. ``reask`` is how many times the model
-    is told what was wrong with its calls and asked again.
+    is told what was wrong with its calls and asked again. ``max_concurrent`` requests are worked on at a time, None for
+    any number, by all replicas together; ``max_queue`` more wait for their turn.
     """
 
     url: str
@@ -53,6 +54,8 @@ class BackendConfig:
     starts_in_reasoning: bool | None = None
     constrain: Constrain = "required"
     reask: int = 1
+    max_concurrent: int | None = None
+    max_queue: int = 100
     name: str = ""
     replicas: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -65,21 +68,40 @@ class BackendConfig:
 class Config:
     """Everything the server needs to know.
 
-    ``backends`` is in most cases one. ``port`` 0 picks a free one. ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous.
-    ``keep_alive`` is the seconds of silence after which a stream gets a comment, and after which the HTTP status goes
-    out at the latest; load balancers and clients give up between 60 and 100. ``connect_timeout`` is in seconds; there
-    is no read timeout, since a slow machine may take many minutes over a long prompt. ``shutdown_timeout`` is how many
-    seconds open streams may take to end after a signal.
+    ``backends`` is in most cases one. ``port`` 0 picks a free one. ``client_keys`` are the hashes of the keys that are
+    let in, by the names of their owners; none: everybody is. ``cors_origins`` are the web pages that are, ``*`` any.
+    ``rate_limit`` is the requests that each client may make in a minute.
+
+    ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous. ``max_messages`` and
+    ``max_tools`` are for one request. All times are in seconds. ``keep_alive`` is the silence after which a stream gets
+    a comment, and after which the HTTP status goes out at the latest; load balancers and clients give up between 60 and
+    100. ``body_timeout`` is the longest silence of a client that sends a request. ``connect_timeout`` is for making a
+    connection to a backend, ``first_byte_timeout`` for the first byte of its reply, ``idle_timeout`` for each further
+    one, ``total_timeout`` for all of it; None is no limit, since a slow machine may take many minutes over a long
+    prompt. ``shutdown_timeout`` is how long open streams may take to end after a signal.
+
+    ``log_content``: the log has what was said, too. ``traces``: requests are told to OpenTelemetry.
     """
 
     backends: tuple[BackendConfig, ...]
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    log_format: LogFormat = "human"
+    client_keys: Mapping[str, str] = field(default_factory=dict)
+    cors_origins: tuple[str, ...] = ()
+    rate_limit: int | None = None
     max_body: int = 64 * 1024 * 1024
+    max_messages: int = 100_000
+    max_tools: int = 2_000
     keep_alive: float = 15.0
+    body_timeout: float = 60.0
     connect_timeout: float = 10.0
+    first_byte_timeout: float | None = None
+    idle_timeout: float | None = None
+    total_timeout: float | None = None
     shutdown_timeout: int = 30
+    log_format: LogFormat = "human"
+    log_content: bool = False
+    traces: bool = False
 
 
 def key_from_environment(

@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from proxy.access import is_hash
 
 _ON, _OFF = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -133,6 +136,41 @@ def names() -> Kind:
         return check({key.strip(): each.strip() for key, _, each in pairs})
 
     return Kind('a table of texts, like { "asked" = "sent" }', check, read)
+
+
+def hashes() -> Kind:
+    """A hashed key for each of some names. What is none may be the key itself."""
+
+    def hashed(given: object) -> object:
+        if not isinstance(given, dict) or not given or not all(map(is_hash, given.values())):
+            raise ValueError
+        return given
+
+    plain = names()
+    return Kind(
+        'a table of at least one hashed key, like { "ann" = "sha256:…" }; `toolgraft hash-key` hashes one',
+        lambda value: hashed(plain.check(value)),
+        lambda given: hashed(plain.read(given)),
+        secret=True,
+    )
+
+
+def origins() -> Kind:
+    """Where web pages come from, as a browser tells it; or ``*``, from anywhere."""
+    plain = texts()
+
+    def checked(given: object) -> object:
+        for each in given if isinstance(given, tuple) else ():
+            parts = urlsplit(each)
+            if each != "*" and (not parts.scheme or not parts.netloc or each != f"{parts.scheme}://{parts.netloc}"):
+                raise ValueError
+        return given
+
+    return Kind(
+        'an origin, or a list of them, like "https://chat.example.com" without a path; "*" is any',
+        lambda value: checked(plain.check(value)),
+        lambda given: checked(plain.read(given)),
+    )
 
 
 def _of_text(wanted: str, read: Callable[[str], object], options: Sequence[str] = ()) -> Kind:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proxy.access import hash_key
 from proxy.backends.registry import backend_url
 from proxy.backends.routing import Routing
 from proxy.config import BackendConfig, Config, key_from_environment
@@ -54,12 +55,25 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
         setting = sources.by_hand(key, [SERVER_PREFIX]) or from_file(key, document, document.data, ())
         if setting is not None:
             server[key.name] = setting.value
+            if key.name == "client_key_env":
+                keys_from_environment = _client_keys(server.pop(key.name), environ, setting.origin)
+                server["client_keys"] = {**server.get("client_keys", {}), **keys_from_environment}
     backends = tuple(_backends(sources, document))
     try:
         Routing(backends)
     except ConfigError as error:
         raise ConfigError(f"{document.name}: {error.message}" if document.name else error.message) from None
     return Config(backends, **server)
+
+
+def _client_keys(variable: str, environ: Mapping[str, str], origin: str) -> dict[str, str]:
+    """The hashes of the keys that an environment variable holds."""
+    held = key_from_environment(variable, environ, origin) or ""
+    keys = [key for key in map(str.strip, held.split(",")) if key]
+    if not keys:
+        raise ConfigError(f"The environment variable {variable} ({origin}) holds no key.")
+    names = [variable] if len(keys) == 1 else [f"{variable}-{number}" for number in range(1, len(keys) + 1)]
+    return {name: hash_key(key.encode()) for name, key in zip(names, keys, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +150,7 @@ def _config(found: Mapping[str, Setting], environ: Mapping[str, str]) -> Backend
         except ConfigError as error:
             raise ConfigError(f"{urls.origin}: {error.message}") from None
     first, *replicas = urls.value
-    plain = ("name", "models", "aliases", "default", "forward_client_key")
+    plain = ("name", "models", "aliases", "default", "forward_client_key", "max_concurrent", "max_queue")
     fields = {name: found[name].value for name in plain if name in found}
     if "only_model" in found:
         fields["model"] = found["only_model"].value

@@ -8,8 +8,11 @@ from typing import TypeVar
 
 import pytest
 
+from proxy.access import hash_key
 from proxy.settings import kinds
 from proxy.settings.kinds import Kind
+
+HASH = hash_key(b"tg-1")
 
 Value = TypeVar("Value")
 
@@ -39,6 +42,9 @@ def refuses(take: Callable[[Value], object], value: Value) -> bool:
         (kinds.texts(), ["a", " b"], ("a", "b")),
         (kinds.names(), {"a": "b"}, {"a": "b"}),
         (kinds.names(), {}, {}),
+        (kinds.hashes(), {"ann": HASH}, {"ann": HASH}),
+        (kinds.origins(), "*", ("*",)),
+        (kinds.origins(), ["https://a.b:8443", "app://obsidian.md"], ("https://a.b:8443", "app://obsidian.md")),
     ],
 )
 def test_values_of_a_file(kind: Kind, value: object, held: object) -> None:
@@ -77,6 +83,15 @@ def test_values_of_a_file(kind: Kind, value: object, held: object) -> None:
         (kinds.names(), ["a"]),
         (kinds.names(), {"a": 3}),
         (kinds.names(), {"": "a"}),
+        (kinds.hashes(), {}),
+        (kinds.hashes(), {"ann": "tg-secret"}),
+        (kinds.hashes(), {"ann": HASH, "bob": HASH[:-1]}),
+        (kinds.hashes(), HASH),
+        (kinds.origins(), "https://a.b/"),
+        (kinds.origins(), "https://a.b/chat"),
+        (kinds.origins(), "a.b"),
+        (kinds.origins(), "null"),
+        (kinds.origins(), ["*", "https://"]),
     ],
 )
 def test_values_of_a_file_that_are_refused(kind: Kind, value: object) -> None:

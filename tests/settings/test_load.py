@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from proxy.access import hash_key
 from proxy.config import BackendConfig, Config
 from proxy.core.errors import ConfigError
 from proxy.settings.load import DEFAULT_FILE, load, names_backend, settings_file
@@ -203,3 +204,28 @@ def test_where_a_backend_may_come_from() -> None:
     assert not names_backend({}, None)
     assert names_backend({}, Path("x"))
     assert names_backend({"TOOLGRAFT_BACKEND_URL": "http://h"}, None)
+
+
+def test_keys_of_clients_come_hashed_from_the_file_and_plain_from_the_environment(write: Any) -> None:
+    ann, bob = hash_key(b"tg-ann"), hash_key(b"tg-bob")
+    file = write(f'client_keys = {{ ann = "{ann}" }}\nclient_key_env = "KEYS"\n[backend]\nurl = "http://b"\n')
+    assert loaded(file, KEYS="tg-bob").client_keys == {"ann": ann, "KEYS": bob}
+    several = loaded(file, KEYS="tg-bob, tg-ann ,")
+    assert several.client_keys == {"ann": ann, "KEYS-1": bob, "KEYS-2": ann}
+    assert "tg-" not in repr(several)
+
+
+@pytest.mark.parametrize("held", ["", " ", ",", " , "])
+def test_a_variable_without_a_key_does_not_let_everybody_in(held: str) -> None:
+    assert "KEYS" in refusal(TOOLGRAFT_BACKEND_URL="http://b", TOOLGRAFT_CLIENT_KEY_ENV="KEYS", KEYS=held)
+
+
+def test_a_key_that_is_not_hashed_is_not_repeated(write: Any) -> None:
+    told = refusal(write('[client_keys]\nann = "tg-secret"\n\n[[backend]]\nurl = "http://b"\n'))
+    assert "hash-key" in told
+    assert "tg-secret" not in told
+
+
+def test_how_much_a_backend_gets_at_a_time(write: Any) -> None:
+    (backend,) = loaded(write('[backend]\nurl = "http://b"\nmax_concurrent = 4\nmax_queue = 0\n')).backends
+    assert (backend.max_concurrent, backend.max_queue) == (4, 0)
