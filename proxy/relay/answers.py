@@ -80,8 +80,8 @@ class Ask:
     """A generation that a client asks for.
 
     ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came if that is in the
-    format that backends speak too, else None: the answer then comes as events. ``decode`` reads the request, which a
-    native backend does not need if there is a ``body``; it may raise ``ClientError``.
+    format that backends speak too, else None: the answer then comes as events. ``decode`` reads the request, which is
+    only done where more has to be known of it than its bytes; it may raise ``ClientError``.
     """
 
     model: str | None

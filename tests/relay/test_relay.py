@@ -217,3 +217,21 @@ async def test_a_reply_begins_in_reasoning_where_the_template_opened_it(
         assert isinstance(reply, EventReply)
         events = [event async for batch in reply.batches for event in batch]
     assert [event for event in events if isinstance(event, TextDelta | ReasoningDelta)] == said
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("own", [False, True], ids=["bytes", "events"])
+async def test_calls_that_a_native_backend_left_in_its_text_are_counted(
+    upstream: Upstream, stream: bool, own: bool
+) -> None:
+    with scripted.Backend(probe_tokens=(10, 60)) as backend:
+        backend.script(scripted.text('{"name": "f", ', '"arguments": {}}'))
+        asked = ask(tools=[TOOL], stream=stream)
+        log = entry()
+        reply = await relay_to(backend.url, upstream, "auto").answer(replace(asked, body=None) if own else asked, log)
+        if isinstance(reply, EventReply):
+            assert [event.name async for batch in reply.batches for event in batch if isinstance(event, ToolCallStart)]
+        elif not isinstance(reply.body, bytes):
+            assert b"tool_calls" in b"".join([piece async for piece in reply.body])
+        assert (log.mode, log.rescued, log.calls, log.problems) == ("native", 1, 1, {"rescued": 1})
+        assert log.prompt_tokens == (11 if own or not stream else None)
