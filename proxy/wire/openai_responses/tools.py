@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from proxy.core.errors import ClientError
@@ -49,32 +50,35 @@ def visible_name(name: str, namespace: Json = None) -> str:
 
 
 def read_offer(body: Mapping[str, Json], found: Iterable[Json] = ()) -> Offer:
-    """Read ``tools`` and ``tool_choice``. ``found`` are definitions that came in the history.
+    """Read ``tools`` and ``tool_choice``. ``found`` are definitions that came in the history: they join the others at
+    the end, so that what a server has read of the prompt stays as it was.
 
-    Of two tools with one name the later counts. Types that only OpenAI's servers can run (``web_search`` …) are left
-    out and reported: agents offer them always and do without. Raises ``ClientError``.
+    Of two tools with one name in ``tools`` the later counts. Types that only OpenAI's servers can run (``web_search``
+    …) are left out and reported: agents offer them always and do without. Raises ``ClientError``.
     """
     raw = body.get("tools")
     if raw is None:
         raw = []
     if not isinstance(raw, list):
         raise ClientError("`tools` must be a list.", param="tools")
-    reading = _Reading()
-    for item in found:
-        if isinstance(item, dict):
-            reading.add(item, "input")
+    reading, later = _Reading(), _Reading()
     for index, item in enumerate(raw):
         param = f"tools[{index}]"
         if not isinstance(item, dict):
             raise ClientError(f"`{param}` must be an object that describes a tool.", param=param)
         reading.add(item, param)
+    for item in found:
+        if isinstance(item, dict):
+            with suppress(ClientError):  # the past makes no request fail
+                later.add(item, "input")
+    reading.join(later)
     choice = _read_choice(body.get("tool_choice"), reading.known)
     check_choice(choice, reading.tools, "tool_choice")
     return Offer(
         tuple(reading.tools.values()),
         choice,
         reading.known,
-        tuple(reading.notes),
+        tuple(dict.fromkeys(reading.notes)),
         tuple(dict.fromkeys(reading.dropped)),
     )
 
@@ -87,28 +91,35 @@ class _Reading:
         self.dropped: list[str] = []
 
     def add(self, item: Mapping[str, Json], param: str, namespace: str | None = None) -> None:
-        kind = item.get("type") or "function"
+        kind = text(item.get("type")) or "function"
         if kind == "namespace" and namespace is None:
             self._add_namespace(item, param)
-        elif isinstance(kind, str) and kind in BUILTINS and not _runs_elsewhere(item):
+        elif kind in BUILTINS and not _runs_elsewhere(item):
             schema, words = item.get("parameters"), text(item.get("description"))
             row = BUILTINS[kind].tool
             row = replace(row, parameters=schema if isinstance(schema, dict) else row.parameters)
             self._keep(replace(row, description=words or row.description), kind, None)
-        elif kind in ("function", "custom") or isinstance(item.get("parameters"), dict):
+        elif kind in ("function", "custom") or (kind not in BUILTINS and isinstance(item.get("parameters"), dict)):
             try:
                 tool = Tool.of(item)
             except ValueError:
                 raise ClientError(f"`{param}` has no name: give the tool a `name`, a string.", param=param) from None
             self._keep(_with_grammar(tool), "custom" if tool.custom else "function", namespace)
-        elif isinstance(kind, str) and kind.startswith("computer"):
+        elif kind.startswith("computer"):
             raise ClientError(
                 f"`{param}` is of the type {kind!r}, which no model behind this server was trained to use. "
                 "Offer function tools for the same actions instead.",
                 param=param,
             )
         else:
-            self.dropped.append(str(kind))
+            self.dropped.append(kind)
+
+    def join(self, other: _Reading) -> None:
+        """Add what ``other`` has beside."""
+        self.tools = self.tools | {name: tool for name, tool in other.tools.items() if name not in self.tools}
+        self.known = other.known | self.known
+        self.notes += other.notes
+        self.dropped += other.dropped
 
     def _add_namespace(self, item: Mapping[str, Json], param: str) -> None:
         name, members = item.get("name"), item.get("tools")

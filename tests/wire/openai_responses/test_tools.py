@@ -119,15 +119,18 @@ def test_a_search_of_tools_is_the_clients_or_left_out() -> None:
     search = {"type": "tool_search", "execution": "client", "description": "Find.", "parameters": SCHEMA}
     (tool,) = offer(search).tools
     assert (tool.name, tool.description, tool.parameters) == ("tool_search", "Find.", SCHEMA)
-    assert offer({"type": "tool_search"}).dropped == ("tool_search",)
+    for hosted in ({}, {"execution": "server", "parameters": SCHEMA}):
+        assert offer({"type": "tool_search", **hosted}).dropped == ("tool_search",)
     assert offer({"type": "shell", "environment": {"type": "container_auto"}}).dropped == ("shell",)
     assert offer({"type": "shell", "environment": {"type": "local"}}).dropped == ()
 
 
-def test_tools_from_the_history_come_before_those_of_the_request() -> None:
-    offered = offer(WEATHER, found=(CRM, "odd", WEATHER | {"description": "old"}))
-    assert names(offered) == ["crm__find", "crm__note", "get_weather"]
-    assert offered.tools[-1].description == "Rain?"
+def test_tools_from_the_history_come_after_those_of_the_request() -> None:
+    offered = offer(WEATHER, found=(CRM, "odd", {}, WEATHER | {"description": "old"}, CRM))
+    assert names(offered) == ["get_weather", "crm__find", "crm__note"]
+    assert offered.tools[0].description == "Rain?"
+    assert offered.known["crm__find"].namespace == "crm"
+    assert len(offered.notes) == 1
 
 
 @pytest.mark.parametrize(
