@@ -120,6 +120,18 @@ def test_the_clients_key_reaches_a_backend_that_wants_it(backend: Backend, heade
     assert backend.chats[-1].header("authorization") == "Bearer sk-1"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_refuses_tools_is_asked_again_with_them_in_the_prompt(stream: bool) -> None:
+    tool = {"name": "clock", "input_schema": {"type": "object"}}
+    with Backend(probe_tokens=(10, 40)) as other, proxy_before(other, "auto") as url:
+        call = '<tool_call>{"name": "clock", "arguments": {}}</tool_call>'
+        other.script(error(400, "m does not support tools"), text(call))
+        answer = post(url + "/v1/messages", json={**HELLO, "tools": [tool], "stream": stream})
+        assert answer.status_code == 200
+        assert '"name":"clock"' in answer.text
+        assert ["tools" in chat.json for chat in other.chats] == [True, False]
+
+
 def test_a_server_with_a_tokenizer_counts() -> None:
     props = {"build_info": "b1-x", "chat_template": "", "model_path": "m.gguf"}
     routes = {
