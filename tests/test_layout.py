@@ -21,6 +21,7 @@ TESTED_ELSEWHERE = {
     "core/events.py": "core/test_collect.py",
     "core/forms.py": "core/test_dialects.py",
     "core/notations.py": "core/test_dialects.py",
+    "core/protocol.py": "core/test_dialects.py",
     "core/bodies/base.py": "core/bodies/test_jsonbody.py",
     "doctor/findings.py": "doctor/test_examine.py",
     "surfaces/base.py": "surfaces/test_chat.py",

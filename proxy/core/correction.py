@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from proxy.core import markup
 from proxy.core.collect import Reply
-from proxy.core.dialects import RESULTS_LINE
 from proxy.core.events import Problem, ProblemKind
 from proxy.core.history import UNKNOWN
 from proxy.core.model import Message, Request, TextPart
 from proxy.core.prompt import render_choice
+from proxy.core.protocol import RESULTS_LINE
 
 MEND = "Make the calls again, complete and with what was wrong put right. Write nothing but the calls."
 MISSING = "No tool was called, but a call is required now. Write the call, and nothing but the call."

@@ -6,7 +6,7 @@ then tried one after another.
 
 from __future__ import annotations
 
-from proxy.core.forms import Dialect, Form, Heading, JsonBody, Reasoning, SketchBody, TagsBody
+from proxy.core.forms import Dialect, Form, JsonBody, Reasoning, SketchBody
 from proxy.core.notations import (
     BEAM_TAGS,
     DEEPSEEK_CALL,
@@ -33,18 +33,12 @@ from proxy.core.notations import (
     STEP_TAGS,
     functions,
     invoke,
+    messages,
 )
 
 THINK = Reasoning("<think>", "</think>")
 
 _CALL_CLOSERS = ("</tool_call>", "</toolcall>", "</tool-call>", "</tool_call >")
-
-
-def _messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -> tuple[Form, ...]:
-    """Messages below a header, which begins with a token, or with the receiver where the prompt has the token."""
-    closers = ("<|call|>", "<|end|>")
-    tokens = tuple(Form(opener, bodies, closers, kept=True) for opener in openers)
-    return (*tokens, Form("to=", bodies, closers, kept=True, head=True))
 
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -173,7 +167,7 @@ DIALECTS: tuple[Dialect, ...] = (
         name="harmony",
         source="OpenAI harmony response format (gpt-oss); Beam chat template (the same, with <rfl:parameter> elements)",
         models=r"gpt-?oss|\bbeam\b",
-        forms=_messages(
+        forms=messages(
             ("<|start|>", "<|end|><|start|>", "<|channel|>", "<|end|><|channel|>"),
             HARMONY_CALL,
             BEAM_TAGS,
@@ -187,7 +181,7 @@ DIALECTS: tuple[Dialect, ...] = (
         source="Muse chat template: messages to a receiver, calls in <atem:…> tags",
         models=r"\bmuse\b",
         forms=(
-            *_messages(("<|start|>", "<|eom|><|start|>"), MUSE_THOUGHT, HARMONY_ANSWER),
+            *messages(("<|start|>", "<|eom|><|start|>"), MUSE_THOUGHT, HARMONY_ANSWER),
             Form("<atem:function_calls>", (invoke("atem:"),), ("</atem:function_calls>",)),
         ),
     ),
@@ -402,9 +396,3 @@ OWN = frozenset({"hermes", "qwen3-coder", "glm"})
 A call in the way of another family must be complete, valid and of a declared tool, unless that family's row was asked
 for by name, or the model's name says that it is of that family.
 """
-
-RESULT_MARKS = ("<tool_result", "<tool_response")
-"""How a tool result begins in our protocol and in the Hermes templates."""
-
-RESULTS_LINE = "[Tool results]"
-"""The line above the results in our protocol."""

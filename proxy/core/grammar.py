@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from proxy.core.dialects import DIALECTS, OWN, RESULT_MARKS, RESULTS_LINE
+from proxy.core.dialects import DIALECTS, OWN
 from proxy.core.forms import Dialect, Form, Heading, Reasoning
+from proxy.core.protocol import RESULT_MARKS, RESULTS_LINE
 from proxy.core.scanner import Marks
 
 AUTO = "auto"

@@ -15,9 +15,9 @@ from typing import Literal
 from proxy.core import markup
 from proxy.core.arguments import jsontext
 from proxy.core.content import Foreign, flatten, join, merge, words_of
-from proxy.core.dialects import RESULTS_LINE
 from proxy.core.model import ImagePart, Message, Part, TextPart, ToolCall, ToolResult
 from proxy.core.pairing import Ledger, MadeCall
+from proxy.core.protocol import RESULTS_LINE
 
 BEGIN = "Begin."
 """The user turn of a conversation that has none to begin with: many templates refuse to go without."""

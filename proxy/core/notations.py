@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from proxy.core.forms import Heading, JsonBody, PythonBody, TagsBody
+from proxy.core.forms import Form, Heading, JsonBody, PythonBody, TagsBody
 
 JSON = JsonBody()
 JSON_LIST = JsonBody(starts="[")
@@ -63,6 +63,13 @@ def functions(tag: str, parameter: str) -> TagsBody:
         parameter=re.compile(rf'{parameter}"(?P<key>[^"<>]+)">'),
         parameter_end="</param>",
     )
+
+
+def messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -> tuple[Form, ...]:
+    """Messages below a header, which begins with a token, or with the receiver where the prompt has the token."""
+    closers = ("<|call|>", "<|end|>")
+    tokens = tuple(Form(opener, bodies, closers, kept=True) for opener in openers)
+    return (*tokens, Form("to=", bodies, closers, kept=True, head=True))
 
 
 NAMED_CALL = headed(rf"<tool_call {_ATTRIBUTE.format('name', 'name')}\s*>\s*", until=">")

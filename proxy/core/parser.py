@@ -27,11 +27,11 @@ from proxy.core.bodies.base import RawCall
 from proxy.core.calls import ToolSet
 from proxy.core.code import TICKS
 from proxy.core.collect import Reply, collect
-from proxy.core.dialects import RESULT_MARKS, RESULTS_LINE
 from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
 from proxy.core.grammar import AUTO, grammar
 from proxy.core.machine import Step
 from proxy.core.model import Json, Tool
+from proxy.core.protocol import RESULT_MARKS, RESULTS_LINE
 from proxy.core.regions import Tentative
 from proxy.core.thinking import ReasoningModes
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from proxy.core import markup
 from proxy.core.arguments import jsontext
 from proxy.core.definitions import definition, to_json, without_nulls, writing
-from proxy.core.dialects import RESULTS_LINE
 from proxy.core.model import Json, Request, Tool
+from proxy.core.protocol import RESULTS_LINE
 from proxy.core.signatures import signature
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from proxy.core.dialects import DIALECTS, OWN, RESULT_MARKS
+from proxy.core.dialects import DIALECTS, OWN
 from proxy.core.grammar import AUTO, grammar
 from proxy.core.model import Tool
 from proxy.core.parser import parse
+from proxy.core.protocol import RESULT_MARKS
 from tests.support.reading import read_every_way, tool
 
 REPLIES = Path(__file__).parents[2] / "fixtures" / "replies"

@@ -164,10 +164,10 @@ def test_fragments_of_markup_are_a_prefix_or_end_in_an_error(
     head, element, tail = TAGS[name]
     text = head + "".join(element.format(key, value) for key, value in values.items()) + tail
     pieces = [text[at : at + step] for at in range(0, len(text), step)]
-    how = {"dialect": "function-calls"} if dialect and name == "invoke" else {}
-    streamed = read(pieces, TOOLS, stream_arguments_after=0, **how)
+    row = "function-calls" if dialect and name == "invoke" else "auto"
+    streamed = read(pieces, TOOLS, stream_arguments_after=0, dialect=row)
     if streamed.finish != "error" and not any(problem.kind == "late_reasoning" for problem in streamed.problems):
-        assert essence(streamed) == essence(parse(text, TOOLS, **how))
+        assert essence(streamed) == essence(parse(text, TOOLS, dialect=row))
 
 
 @pytest.mark.parametrize("name", ["functions", "pairs"])
