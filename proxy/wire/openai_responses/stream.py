@@ -240,7 +240,6 @@ class StreamEncoder:
 
     def _start_call(self, call: ToolCallStart) -> bytes:
         out = self._close()
-        self._space = ""
         self._call = call
         self._pieces = []
         kind = self._answering.tool(call.name).kind
