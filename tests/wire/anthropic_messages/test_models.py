@@ -8,7 +8,7 @@ from proxy.wire.anthropic_messages.models import encode_model, encode_models
 
 
 def test_one_page_has_them_all() -> None:
-    models = [{"id": "a", "created": 1700000000, "object": "model"}, {"id": "b", "owned_by": "me"}]
+    models: list[Json] = [{"id": "a", "created": 1700000000, "object": "model"}, {"id": "b", "owned_by": "me"}]
     page = json.loads(encode_models(models))
     assert (page["has_more"], page["first_id"], page["last_id"]) == (False, "a", "b")
     assert page["data"][0] == {
