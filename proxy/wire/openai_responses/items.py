@@ -50,10 +50,12 @@ def read_input(raw: Json, recall: Callable[[str], Json] = lambda _: None) -> His
     if not isinstance(raw, list) or not raw:
         raise ClientError("`input` must be a text or a list with at least one item.", param="input")
     reading = _Reading(recall)
+    spoke = max((index for index, item in enumerate(raw) if _is_assistants(item)), default=-1)
     for index, item in enumerate(raw):
         param = f"input[{index}]"
         if not isinstance(item, dict):
             raise ClientError(f"`{param}` must be an object.", param=param)
+        reading.present = index > spoke
         reading.add(item, param)
     reading.end_turn()
     return History(tuple(reading.messages), tuple(reading.tools))
@@ -62,6 +64,7 @@ def read_input(raw: Json, recall: Callable[[str], Json] = lambda _: None) -> His
 @dataclass(slots=True)
 class _Reading:
     recall: Callable[[str], Json]
+    present: bool = True  # the item is of what is to be answered now
     messages: list[Message] = field(default_factory=list)
     tools: list[Json] = field(default_factory=list)
     said: list[Part] = field(default_factory=list)  # these three: the assistant's turn so far
@@ -75,7 +78,7 @@ class _Reading:
             kind = text(item.get("type"))
         call_id = text(item.get("call_id")) or text(item.get("id"))
         if kind in ("message", ""):
-            self._say(ROLES.get(text(item.get("role")), "user"), read_parts(item.get("content"), param))
+            self._say(ROLES.get(text(item.get("role")), "user"), self._parts(item.get("content"), param))
         elif kind == "reasoning":
             self._think(item, param)
         elif kind == "function_call":
@@ -107,6 +110,9 @@ class _Reading:
             self.messages.append(Message("assistant", tuple(self.said), tuple(self.calls), reasoning=reasoning))
         self.said, self.calls, self.thoughts = [], [], []
 
+    def _parts(self, raw: Json, param: str) -> tuple[Part, ...]:
+        return read_parts(raw, param, present=self.present)
+
     def _referred(self, item: Mapping[str, Json], param: str) -> Mapping[str, Json]:
         item_id = text(item.get("id"))
         found = self.recall(item_id) if item_id else None
@@ -130,7 +136,7 @@ class _Reading:
 
     def _think(self, item: Mapping[str, Json], param: str) -> None:
         for member in ("content", "summary"):
-            parts = read_parts(item.get(member), param)
+            parts = self._parts(item.get(member), param)
             words = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
             if words:
                 self.thoughts.append(words)
@@ -147,7 +153,7 @@ class _Reading:
             output = output["content"]
         named = text(item.get("name"))
         name = visible_name(named, item.get("namespace")) if named else None
-        self._answer(ToolResult(call_id, read_parts(output, param), name, failed))
+        self._answer(ToolResult(call_id, self._parts(output, param), name, failed))
 
     def _builtin_result(self, kind: str, item: Mapping[str, Json], call_id: str, param: str) -> None:
         if RESULTS[kind] is BUILTINS["tool_search"]:
@@ -179,12 +185,19 @@ class _Reading:
     def _other(self, kind: str, item: Mapping[str, Json], param: str) -> None:
         """An item of a hosted tool, or of a type that is not known: its content, or a line that says what it was."""
         if "content" in item:
-            self._say(ROLES.get(text(item.get("role")), "user"), read_parts(item.get("content"), param))
+            self._say(ROLES.get(text(item.get("role")), "user"), self._parts(item.get("content"), param))
             return
         rest = {key: _words(value) for key, value in item.items() if key not in NOT_TOLD and value is not None}
         words = f"[{kind} {jsonio.dumps(rest).decode()}]" if rest else f"[{kind}]"
         output = kind.endswith(("_output", "_response"))
         self._say("user" if output else "assistant", (TextPart(words),))
+
+
+def _is_assistants(item: Json) -> bool:
+    if not isinstance(item, dict):
+        return False
+    kind = text(item.get("type"))
+    return item.get("role") == "assistant" or kind in CALLS or kind in ("function_call", "custom_tool_call")
 
 
 def _words(value: Json) -> Json:

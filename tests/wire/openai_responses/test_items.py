@@ -246,6 +246,15 @@ def test_what_only_openai_can_read_is_refused(kind: str) -> None:
     assert caught.value.param == "input[1]"
 
 
+@pytest.mark.parametrize("since", [[], [output("a", "x")], [{"role": "user", "content": "x"}]])
+@pytest.mark.parametrize("answer", [said("I see."), call("a"), {"role": "assistant", "content": "I see."}])
+def test_a_file_elsewhere_is_refused_only_in_what_is_to_be_answered(since: list[Any], answer: dict[str, Any]) -> None:
+    picture = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+    assert read(picture, answer, *since)[0].text == "[image left out]"
+    with pytest.raises(ClientError):
+        read(answer, *since, picture)
+
+
 @pytest.mark.parametrize("reference", [{"type": "item_reference", "id": "msg_1"}, {"id": "msg_1"}])
 def test_a_reference_is_its_item_if_that_is_known(reference: dict[str, Any]) -> None:
     known = {"msg_1": said("Hello.")}
