@@ -7,84 +7,87 @@ import contextlib
 import functools
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TypeAlias
+from time import perf_counter
+from typing import TypeAlias, TypeVar
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from proxy.access import Keys
+from proxy.apart import apart
 from proxy.asgi import ClientGoneError, Exchange
 from proxy.backends.capability import Capabilities
 from proxy.backends.routing import Routing
 from proxy.config import Config
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
-from proxy.relay import Ask, ByteReply, EventReply, Routes
+from proxy.gate import Gate
+from proxy.limits import Rate, check_counts
+from proxy.metrics import Metrics
+from proxy.relay import Ask, ByteReply, Routes
 from proxy.relay.models import models_body
-from proxy.surfaces.base import Encoder, Shape, Surface
+from proxy.surfaces.base import Shape, Surface
 from proxy.surfaces.chat import Chat
 from proxy.surfaces.memory import Memory
 from proxy.surfaces.messages import Messages
 from proxy.surfaces.responses import Responses
-from proxy.telemetry import RequestLog, logger
+from proxy.telemetry import RequestLog, logger, write_content
 from proxy.transport.upstream import Upstream
+from proxy.voice import JSON, Voice, fail, keep_alive, send_bytes, send_events, warnings
 from proxy.wire import jsonio
 from proxy.wire.anthropic_messages import encode_model, encode_models
 
-JSON = ("content-type", "application/json")
-STREAM = (
-    ("content-type", "text/event-stream; charset=utf-8"),
-    ("cache-control", "no-cache"),
-    ("x-accel-buffering", "no"),  # nginx holds a stream back unless it is told not to
-)
 CLIENT_GONE = 499
 """What the log calls the status of an answer that nobody waited for (nginx's word)."""
 
 FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
 
+EXPOSED = (
+    *("x-request-id", "retry-after", "x-should-retry", "x-toolgraft-warning", "x-toolgraft-dropped-tools"),
+    *("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+)
+"""Headers of answers that scripts of web pages may read."""
+
 ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models", "/responses")
 """Paths that are known also without ``/v1`` before them."""
 
-HEALTH = "health"
-"""The surface of requests that are not logged: a supervisor makes one every few seconds."""
+HEALTH, METRICS = "health", "metrics"
+QUIET = frozenset({HEALTH, METRICS})
+"""The surfaces whose requests are not logged: a supervisor makes one every few seconds."""
 
 _ROOT = re.compile(r"(?:/+v1(?=/|$))+(?:/+(?=/))?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 Handler: TypeAlias = Callable[[Exchange, RequestLog], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class Voice:
-    """How the client of one request is told of a failure: in the surface's ``shape``, or by the stream's encoder."""
-
-    shape: Shape
-    encoder: Encoder | None = None
-
-    def stream_error(self, error: ToolgraftError) -> bytes:
-        """What ends a stream that has begun."""
-        return self.shape.stream_error(error) if self.encoder is None else self.encoder.error(error)
+Given = TypeVar("Given", bound=Surface)
 
 
 class Endpoint:
     """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any).
 
-    Errors come in ``shape``, else in that of the client's own vendor.
+    Errors come in ``shape``, else in that of the client's own vendor. ``to_all``: no key is wanted.
     """
 
-    def __init__(self, handler: Handler, methods: Collection[str] = (), shape: Shape | None = None) -> None:
+    def __init__(
+        self, handler: Handler, methods: Collection[str] = (), shape: Shape | None = None, *, to_all: bool = False
+    ) -> None:
         self._handler = handler
         self._methods = methods
         self._shape = shape
+        self._to_all = to_all
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the handler on the exchange that the application made."""
         exchange: Exchange = scope["exchange"]
         voice: Voice = scope["voice"]
         voice.shape = self._shape or voice.shape
+        if not self._to_all:
+            gate: Gate = scope["gate"]
+            gate.admit(exchange, scope["log"])
         if self._methods and exchange.method not in self._methods:
             allowed = ", ".join(self._methods)
             error = ClientError(f"{scope['path']} takes {allowed}, not {exchange.method}.", status=405)
@@ -103,6 +106,10 @@ class App:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._routing = Routing(config.backends)
+        self._gate = Gate(Keys(config.client_keys), Rate(config.rate_limit) if config.rate_limit else None)
+        self._metrics = Metrics(
+            [name for route in self._routing.backends for name in self._routing.names(route.backend)]
+        )
         self._relay: Routes
         reading = ("GET", "HEAD")
         self._router = Router(
@@ -114,8 +121,9 @@ class App:
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
-                Route("/health", Endpoint(self._health, reading)),
-                Route("/ready", Endpoint(self._ready, reading)),
+                Route("/metrics", Endpoint(self._show_metrics, reading)),
+                Route("/health", Endpoint(self._health, reading, to_all=True)),
+                Route("/ready", Endpoint(self._ready, reading, to_all=True)),
             ],
             redirect_slashes=False,
             default=Endpoint(_unknown),
@@ -127,33 +135,43 @@ class App:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
-        exchange = Exchange(scope, receive, send, request_id(scope))
+        exchange = Exchange(scope, receive, send, request_id(scope), self._config.body_timeout)
+        exchange.kept = bytearray() if self._config.log_content else None
         log = RequestLog(exchange.request_id, surface="other")
         voice = Voice(Messages.shape if _is_anthropics(exchange) else Chat.shape)
-        scope.update(path=canonical(scope["path"]), exchange=exchange, log=log, voice=voice)
+        scope.update(path=canonical(scope["path"]), exchange=exchange, log=log, voice=voice, gate=self._gate)
+        self._metrics.begin()
         try:
             await self._router(scope, receive, send)
         except ToolgraftError as error:
-            await _fail(exchange, voice, log, error)
+            await fail(exchange, voice, log, error)
         except ClientGoneError:
-            log.status, log.error = CLIENT_GONE, "client_gone"
+            log.status, log.error, log.fault = CLIENT_GONE, "client_gone", "client"
         except asyncio.CancelledError:  # the server's doing, after it has waited long enough for this answer to end
-            await _fail(
-                exchange, voice, log, ToolgraftError("The proxy is being stopped.", status=503, code="stopping")
-            )
+            await fail(exchange, voice, log, ToolgraftError("The proxy is being stopped.", status=503, code="stopping"))
         except Exception:
             logger.exception("unexpected error in the request %s", log.id)
-            await _fail(
+            await fail(
                 exchange, voice, log, ToolgraftError(f"The proxy failed. Its log has the reason, under {log.id}.")
             )
         log.status = log.status or exchange.status
-        if log.surface != HEALTH:
+        log.ended = perf_counter()
+        self._metrics.end(log)
+        if log.surface not in QUIET:
             log.write()
+            if exchange.kept is not None:
+                write_content(log.id, exchange.asked, bytes(exchange.kept))
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
+        config = self._config
         async with (
-            Upstream(connect_timeout=self._config.connect_timeout) as upstream,
+            Upstream(
+                connect_timeout=config.connect_timeout,
+                first_byte_timeout=config.first_byte_timeout,
+                idle_timeout=config.idle_timeout,
+                total_timeout=config.total_timeout,
+            ) as upstream,
             aclosing(Capabilities(upstream)) as capabilities,
         ):
             self._relay = Routes(self._routing, upstream, capabilities)
@@ -163,29 +181,39 @@ class App:
         """The route of a surface."""
         return Route(path, Endpoint(functools.partial(self._generate, surface), ("POST",), shape))
 
+    async def _asked(self, surface: Callable[[bytes], Given], exchange: Exchange, log: RequestLog) -> tuple[Given, Ask]:
+        """What a client asks for. Raises ``ClientError``."""
+        body = await exchange.body(self._config.max_body)
+        log.received = perf_counter()
+        if exchange.kept is not None:
+            exchange.asked = body
+        asked = await apart(len(body), functools.partial(surface, body))
+        log.model, log.stream = asked.model, asked.stream
+        check_counts(asked.raw, messages=self._config.max_messages, tools=self._config.max_tools)
+        return asked, Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request, len(body))
+
     async def _generate(self, surface: Callable[[bytes], Surface], exchange: Exchange, log: RequestLog) -> None:
         voice: Voice = exchange.scope["voice"]
         log.surface = voice.shape.name
-        asked = surface(await exchange.body(self._config.max_body))
-        log.stream = asked.stream
-        ask = Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request)
-        tick = functools.partial(_keep_alive, exchange, voice.shape.keep_alive) if asked.stream else None
+        asked, ask = await self._asked(surface, exchange, log)
+        tick = functools.partial(keep_alive, exchange, voice.shape.keep_alive) if asked.stream else None
         async with exchange.watch(tick, self._config.keep_alive):
             answer = await self._relay.answer(ask, log)
+            log.first = perf_counter()
             if isinstance(answer, ByteReply):
-                await _send_bytes(exchange, answer)
-            elif asked.stream:
-                voice.encoder = asked.encoder()
-                await _send_events(exchange, asked, voice.encoder, answer, log)
-            else:
-                async with aclosing(answer.batches) as batches:
+                await send_bytes(exchange, answer)
+                return
+            async with aclosing(answer.batches) as batches:
+                if asked.stream:
+                    voice.encoder = await apart(ask.size, asked.encoder)
+                    await send_events(exchange, asked, voice.encoder, answer, log)
+                else:
                     reply = collect([event async for batch in batches for event in batch])
-                await exchange.respond(200, [JSON, *asked.headers(), *_warnings(log)], asked.encode(reply))
+                    await exchange.respond(200, [JSON, *asked.headers(), *warnings(log)], asked.encode(reply))
 
     async def _count_tokens(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "count_tokens"
-        asked = Messages(await exchange.body(self._config.max_body))
-        ask = Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request)
+        asked, ask = await self._asked(Messages, exchange, log)
         async with exchange.watch():
             count = await self._relay.count(ask, log)
             estimated = [("x-toolgraft-estimated", "true")] if count.estimated else []
@@ -219,11 +247,16 @@ class App:
         try:
             async with exchange.watch():
                 reply = await self._relay.forward(exchange.method, path, exchange.headers, body, length, log)
-                await _send_bytes(exchange, reply)
+                await send_bytes(exchange, reply)
         except UpstreamError:
             if exchange.refusal is not None:  # the backend was not to blame
                 raise exchange.refusal from None
             raise
+
+    async def _show_metrics(self, exchange: Exchange, log: RequestLog) -> None:
+        log.surface = METRICS
+        content_type, page = self._metrics.page(exchange.header("accept") or "", self._relay.loads())
+        await exchange.respond(200, [("content-type", content_type)], page)
 
     async def _health(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = HEALTH
@@ -239,9 +272,19 @@ class App:
         raise ToolgraftError(f"The backend at {where} does not answer yet.", status=503, code="backend_not_ready")
 
 
-def create_app(config: Config) -> App:
+def create_app(config: Config) -> ASGIApp:
     """The proxy for ``config``. Raises ``ConfigError``."""
-    return App(config)
+    app = App(config)
+    if not config.cors_origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=config.cors_origins,
+        allow_methods=("*",),
+        allow_headers=("*",),  # those that are asked for: SDKs have new ones with each release
+        allow_private_network=True,  # a page of the network may ask a server on the machine
+        expose_headers=EXPOSED,
+    )
 
 
 def request_id(scope: Scope) -> str:
@@ -290,65 +333,3 @@ async def _unknown(exchange: Exchange, log: RequestLog) -> None:
 
 def _no_such_path(exchange: Exchange) -> ClientError:
     return ClientError(f"There is nothing at {exchange.scope['path']}. The API is under /v1.", status=404)
-
-
-async def _send_bytes(exchange: Exchange, reply: ByteReply) -> None:
-    if isinstance(reply.body, bytes):
-        await exchange.respond(reply.status, reply.headers, reply.body)
-        return
-    async with aclosing(reply.body) as pieces:
-        if exchange.status is None:
-            await exchange.start(reply.status, _for_streams(reply.headers))
-        async for piece in pieces:
-            if piece:  # an empty one says only that the answer has begun
-                await exchange.write(piece)
-        await exchange.end()
-
-
-def _for_streams(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """``headers``, with the ones against buffering when they announce a stream of events."""
-    if not any(name == "content-type" and "event-stream" in value for name, value in headers):
-        return list(headers)
-    ours = STREAM[1:]
-    return [pair for pair in headers if pair[0] not in dict(ours)] + list(ours)
-
-
-async def _send_events(
-    exchange: Exchange, asked: Surface, encoder: Encoder, reply: EventReply, log: RequestLog
-) -> None:
-    async with aclosing(reply.batches) as batches:
-        if exchange.status is None:
-            await exchange.start(200, [*STREAM, *asked.headers(), *_warnings(log)])
-        data = encoder.start()
-        async for batch in batches:
-            data += encoder.encode(batch)
-            if data:
-                await exchange.write(data)
-                data = b""
-        await exchange.end(encoder.done())
-
-
-def _warnings(log: RequestLog) -> list[tuple[str, str]]:
-    """The header that says what is known by now to be wrong with the answer."""
-    return [("x-toolgraft-warning", log.warning)] if log.warning else []
-
-
-async def _keep_alive(exchange: Exchange, filler: bytes) -> None:
-    """Fill a silence, so that nobody between here and the client takes it for the end."""
-    if exchange.status is None:
-        await exchange.start(200, STREAM)
-    if exchange.between_events:
-        await exchange.write(filler)
-
-
-async def _fail(exchange: Exchange, voice: Voice, log: RequestLog, error: ToolgraftError) -> None:
-    """Tell the client of ``error``: as the answer, or within the stream that has begun.
-
-    Any other answer that has begun is left incomplete, and the server then breaks the connection: its end would say
-    that all is well.
-    """
-    log.error = error.code or error.type
-    if exchange.status is None:
-        await exchange.respond(*voice.shape.encode_error(error))
-    elif exchange.is_event_stream and not exchange.ended:
-        await exchange.end((b"" if exchange.between_events else b"\n\n") + voice.stream_error(error))

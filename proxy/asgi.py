@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TypeAlias, cast
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from proxy.core.errors import ClientError
+from proxy.telemetry import MOST_CONTENT
 
 Headers: TypeAlias = Iterable[tuple[str, str]]
 
@@ -22,20 +23,29 @@ class ClientGoneError(Exception):
 class Exchange:
     """A request being answered.
 
-    ``refusal`` is why no more of the body was read, whoever read it. ``status`` is None until it has gone out; from
-    then on an error can only be told inside the answer's body. ``ended`` tells whether all of it has gone out.
+    ``patience`` is how many seconds the client may pause while it sends the body, None for ever. ``refusal`` is why no
+    more of the body was read, whoever read it. ``extra`` are headers that the answer has, whatever it is. ``asked`` and
+    ``kept`` are the request's body and the answer's, as far as they are kept for the log. ``status`` is None until it
+    has gone out; from then on an error can only be told inside the answer's body. ``ended`` tells whether all of it has
+    gone out.
     ``last_write`` is the event loop's time of its last bytes, or of the moment when the wait for them began.
     ``is_event_stream``: the answer is one, and ``between_events``: another event may be put in now.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, request_id: str, patience: float | None = None
+    ) -> None:
         self.scope = scope
         self.request_id = request_id
+        self._patience = patience
         self._receive = receive
         self._send = send
         self._gone = False
         self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
         self.refusal: ClientError | None = None
+        self.extra: list[tuple[str, str]] = []
+        self.asked = b""
+        self.kept: bytearray | None = None
         self.status: int | None = None
         self.ended = False
         self.last_write = 0.0
@@ -74,7 +84,7 @@ class Exchange:
             if declared.isdecimal() and int(declared) > limit:
                 raise _too_large(limit)
             while True:
-                message = await self._receive()
+                message = await self._next_message()
                 if message["type"] == "http.disconnect":
                     self._gone = True
                     raise ClientGoneError
@@ -92,6 +102,17 @@ class Exchange:
         finally:
             read.set()
 
+    async def _next_message(self) -> Message:
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._receive()
+        except TimeoutError:
+            raise ClientError(
+                f"Nothing more of the request's body came for {self._patience:g} seconds.",
+                status=408,
+                code="request_timeout",
+            ) from None
+
     async def disconnected(self) -> None:
         """Return when the client has closed the connection. What is left of the body is ignored."""
         if self._body_read is not None:
@@ -108,18 +129,20 @@ class Exchange:
         self.status = status
         headers = list(headers)
         self.is_event_stream = any(name == "content-type" and "event-stream" in value for name, value in headers)
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*headers, *self.extra)]
         raw += [(name, self.request_id.encode("latin-1")) for name in (b"x-request-id", b"request-id")]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes) -> None:
         """Send a piece of the body, which is not empty."""
+        self._keep(data)
         self.last_write = asyncio.get_running_loop().time()
         self.between_events = data.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self, data: bytes = b"") -> None:
         """Send the last piece of the body."""
+        self._keep(data)
         self.ended = True
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
 
@@ -127,6 +150,10 @@ class Exchange:
         """Send a whole answer."""
         await self.start(status, [*headers, ("content-length", str(len(body)))])
         await self.end(body)
+
+    def _keep(self, data: bytes) -> None:
+        if self.kept is not None and len(self.kept) <= MOST_CONTENT:
+            self.kept += data
 
 
 class Watch:

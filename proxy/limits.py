@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -78,16 +79,16 @@ class Rate:
 class Slots:
     """The requests that a backend works on ``at_once``, and those that wait for their turn, first come first served.
 
-    More than ``waiting`` are not let in. ``clock`` gives seconds.
+    ``at_once`` None is any number. More than ``waiting`` are not let in. ``clock`` gives seconds.
     """
 
-    def __init__(self, at_once: int, waiting: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, at_once: int | None, waiting: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.taken = 0
         self.waiting = 0
-        self._at_once = at_once
+        self._at_once = sys.maxsize if at_once is None else at_once
         self._most_waiting = waiting
         self._clock = clock
-        self._free = asyncio.Semaphore(at_once)
+        self._free = asyncio.Semaphore(self._at_once)
         self._held_for = 0.0  # seconds, on average, of late
 
     async def take(self) -> Callable[[], None]:

@@ -73,7 +73,7 @@ class Metrics:
         self._tokens = counter("tokens", "Tokens of prompts and completions.", "backend", "model", "kind")
         self._errors = counter("errors", "Requests that failed, by whose fault it was.", "fault", "backend", "code")
         self._first = histogram("time_to_first_token", "Until the first part of a stream was there.", _LONG, "backend")
-        self._added = histogram("added_latency", "Waits for the proxy alone, before and after the backend.", _SHORT, "mode")
+        self._added = histogram("added_latency", "Waits for the proxy alone.", _SHORT, "mode")
         self._lasted = histogram("request", "Whole requests.", _LONG, "surface")
         self._queued = histogram("queue", "Waits for a backend's turn.", _LONG, "backend")
         self._running = gauge("requests_in_progress", "Requests being answered.")

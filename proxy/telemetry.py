@@ -191,7 +191,7 @@ def _short(value: object) -> object:
 
 def _content(data: bytes) -> str:
     text = _BASE64.sub(r"\1…", data[:MOST_CONTENT].decode("utf-8", "replace"))
-    return text if len(data) <= MOST_CONTENT else f"{text}… ({len(data):,} bytes in all)"
+    return text if len(data) <= MOST_CONTENT else text + "…"
 
 
 def _plain(value: object) -> str:

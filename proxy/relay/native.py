@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterable
+from time import perf_counter
 
 from proxy.core.arguments import jsontext
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, ToolCallStart, Usage
-from proxy.relay.pump import PATIENCE, read_within
+from proxy.relay.pump import BROKE_OFF, PATIENCE, read_within
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire import jsonio
@@ -17,6 +18,10 @@ from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 from proxy.wire.upstream_errors import event_error, is_error
 
 _FINISH = re.compile(r'"finish_reason"\s*:\s*"')
+_END = re.compile(
+    rb'"finish_reason"\s{0,8}:\s{0,8}"|(?:^|[\r\n])(?:data: ?\[DONE\]|data: ?\{ ?"error"|error:|event: ?error)'
+)
+_LONGEST_END = 32
 
 
 def with_model(body: bytes, model: str) -> bytes:
@@ -37,7 +42,7 @@ def with_model(body: bytes, model: str) -> bytes:
 
 
 class Tally:
-    """Counts the calls and tokens of a reply for the log. It never fails: what it cannot read it does not count."""
+    """Counts the calls and tokens of a reply for the log. Of a stream, what it cannot read it does not count."""
 
     def __init__(self, log: RequestLog, decoder: ChunkDecoder | None = None) -> None:
         self._log = log
@@ -47,13 +52,6 @@ class Tally:
     def finished(self) -> bool:
         """A finish reason has come in a frame."""
         return self._decoder.finished
-
-    def whole(self, body: bytes) -> None:
-        """Count a whole reply."""
-        try:
-            self.count(decode_reply(body))
-        except UpstreamError:
-            return
 
     def frame(self, frame: Frame) -> None:
         """Count a frame of a stream. Only those that may hold something to count, or the end, are decoded."""
@@ -76,12 +74,40 @@ class Tally:
                 self._log.prompt_tokens, self._log.completion_tokens = event.prompt_tokens, event.completion_tokens
 
 
+class Ending:
+    """Notices in the bytes of a stream that all is told: a finish reason has come, ``[DONE]``, or an error."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._tail = b""
+
+    def feed(self, data: bytes) -> None:
+        """More of the stream has come."""
+        if not self.seen:
+            joined = self._tail + data
+            self.seen = _END.search(joined) is not None
+            self._tail = joined[-_LONGEST_END:]
+
+    def check(self) -> None:
+        """The stream has ended. Raises ``UpstreamError`` when its reply has not."""
+        if not self.seen:
+            raise UpstreamError(BROKE_OFF, code="backend_broke_off")
+
+
 async def pass_whole(reply: UpstreamReply, log: RequestLog) -> bytes:
-    """The body of ``reply`` as it is. Raises ``UpstreamError`` when it is an error all the same, or breaks off."""
+    """The body of ``reply`` as it is.
+
+    Raises ``UpstreamError`` when it is an error all the same, is no JSON object, or breaks off.
+    """
     body = await reply.read()
+    log.answered = perf_counter()
     if b'"error"' in body:
         refuse_error(Frame("message", body.decode("utf-8", "replace")))
-    Tally(log).whole(body)
+    try:
+        Tally(log).count(decode_reply(body))
+    except UpstreamError:
+        if not _is_object(body):
+            raise
     return body
 
 
@@ -90,13 +116,14 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog, *, single: bool = F
 
     With a ``single`` choice a stream that says nothing after its finish reason, not even that it has ended, is ended.
     Raises ``UpstreamError`` when that event is an error, so that it can still become the status of the answer, and when
-    the reply breaks off. Closes the reply in any case.
+    the reply breaks off, or ends before it is complete. Closes the reply in any case.
     """
-    sse, tally = SseDecoder(), Tally(log)
+    sse, tally, ending = SseDecoder(), Tally(log), Ending()
     held: list[bytes] = []
     begun = False
     async with reply:
         while data := await read_within(reply, PATIENCE if single and tally.finished else None):
+            ending.feed(data)
             frames = sse.feed(data)
             for frame in frames:
                 tally.frame(frame)
@@ -108,7 +135,9 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog, *, single: bool = F
                 refuse_error(frames[0])
                 begun = True
                 yield b"".join(held)
+    log.answered = perf_counter()
     tally.close()
+    ending.check()
     if held and not begun:
         yield b"".join(held)
 
@@ -121,3 +150,10 @@ def refuse_error(frame: Frame) -> None:
         payload = frame.data
     if frame.event == "error" or is_error(payload):
         raise event_error(payload)
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(jsonio.loads(body), dict)
+    except ValueError:
+        return False

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from itertools import groupby
+from time import perf_counter
 
 from proxy.core.dispatch import Reader
 from proxy.core.errors import UpstreamError
@@ -86,7 +87,9 @@ class Pump:
                 async for batch in self._stream():
                     yield batch
             else:
-                events = decode_reply(await self._reply.read(), taken=self._taken)
+                body = await self._reply.read()
+                self._log.answered = perf_counter()
+                events = decode_reply(body, taken=self._taken)
                 yield self._read(events) + self._end()
 
     async def _stream(self) -> AsyncIterator[list[Event]]:
@@ -121,6 +124,7 @@ class Pump:
                     yield rest + held
                 raise
             rest += self._read(decoder.close())
+        self._log.answered = perf_counter()
         yield rest + self._end()
         with contextlib.suppress(TimeoutError, UpstreamError):
             async with asyncio.timeout(LINGER):

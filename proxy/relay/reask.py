@@ -105,6 +105,7 @@ def _add(log: RequestLog, attempt: RequestLog) -> None:
     log.completion_tokens = _sum(log.completion_tokens, attempt.completion_tokens)
     log.estimated |= attempt.estimated
     log.warning = log.warning or attempt.warning
+    log.answered = attempt.answered or log.answered
 
 
 def _total(usages: Iterable[Usage | None]) -> list[Event]:

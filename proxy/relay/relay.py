@@ -10,12 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import replace
+from functools import partial
+from time import perf_counter
 
+from proxy.apart import apart
 from proxy.backends.capability import Capabilities, Facts
 from proxy.backends.constrain import Fields, constrain, may_be_refusal
 from proxy.backends.registry import Backend
 from proxy.core.dispatch import NativeDispatcher, XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
+from proxy.core.grammar import AUTO, families
 from proxy.core.history import HistoryOptions
 from proxy.core.model import NOTHING, Request
 from proxy.core.readers import NativeReader
@@ -70,7 +74,8 @@ class Relay:
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
         if backend.config.dispatcher == "auto" and facts.native:
             try:
-                return await self._native(ask, log, self._rescue(ask, facts))
+                rescue = await apart(ask.size, partial(self._rescue, ask, facts))
+                return await self._native(ask, log, rescue)
             except UpstreamError as error:
                 if not self._capabilities.learn_from_error(backend, model, error.message):
                     raise
@@ -81,11 +86,12 @@ class Relay:
         backend = self._backend
         model = backend.config.model or ask.model
         log.model, log.backend = model, backend.api_root
-        request = ask.decode()
+        request = await apart(ask.size, ask.decode)
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
         native = facts.native if backend.config.dispatcher == "auto" else backend.config.dispatcher == "native"
         log.mode = "native" if native else "xml"
-        prepared = request if native else self._dispatcher(facts, request).prepare(request)
+        prepare = partial(self._dispatcher(facts, request).prepare, request)
+        prepared = request if native else await apart(ask.size, prepare)
 
         async def post(path: str, body: bytes) -> bytes:
             fields = self._credentials(ask.headers)
@@ -109,6 +115,7 @@ class Relay:
         ``UpstreamError``.
         """
         log.mode, log.backend = "bytes", self._backend.api_root
+        log.asked = perf_counter()
         url = self._backend.api_root + path
         fields = [*forwarded(headers), *self._credentials(headers)]
         reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
@@ -156,7 +163,7 @@ class Relay:
             except ValueError as error:
                 raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
         fields = [*forwarded(ask.headers), *self._credentials(ask.headers), ("x-request-id", log.id)]
-        reply = await self._open("POST", self._backend.chat_url, fields, body)
+        reply = await self._generation(fields, body, log)
         streamed = is_event_stream(reply, ask.stream)
         if streamed != ask.stream:
             reader = NativeReader() if rescue is None else RescueReader(rescue)
@@ -174,9 +181,10 @@ class Relay:
 
     async def _translated(self, ask: Ask, log: RequestLog, rescue: Rescue | None) -> EventReply:
         """The request in the backend's format, tools and all, and its answer as events."""
-        request = NativeDispatcher().prepare(ask.decode())
-        body = encode_request(request, model=self._backend.config.model or request.model, stream=request.stream)
-        reply = await self._open("POST", self._backend.chat_url, self._fields(ask, log), body)
+        request = await apart(ask.size, lambda: NativeDispatcher().prepare(ask.decode()))
+        model = self._backend.config.model or request.model
+        body = await apart(ask.size, lambda: encode_request(request, model=model, stream=request.stream))
+        reply = await self._generation(self._fields(ask, log), body, log)
         pump = Pump(
             reply,
             NativeDispatcher().reader(request) if rescue is None else RescueReader(rescue),
@@ -189,20 +197,21 @@ class Relay:
 
     async def _xml(self, ask: Ask, facts: Facts, log: RequestLog) -> ByteReply | EventReply:
         """Tools as text, calls read out of text; without tools, reasoning told from text."""
-        request = ask.decode()
+        request = await apart(ask.size, ask.decode)
         if goes_untouched(request):
             return await self._native(ask, log)
         log.mode = "xml"
         backend = self._backend
         model = backend.config.model or request.model
         dispatcher = self._dispatcher(facts, request)
-        prepared = dispatcher.prepare(request)
+        log.dialect = _dialect(dispatcher, model)
+        prepared = await apart(ask.size, partial(dispatcher.prepare, request))
 
         async def begin(constraint: Fields) -> EventReply:
             async def send(turn: Request, entry: RequestLog) -> Pump:
                 sent = replace(turn, extra={**turn.extra, **facts.fields, **constraint})
-                body = encode_request(sent, model=model, stream=request.stream)
-                reply = await self._open("POST", backend.chat_url, self._fields(ask, log), body)
+                body = await apart(ask.size, lambda: encode_request(sent, model=model, stream=request.stream))
+                reply = await self._generation(self._fields(ask, log), body, log)
                 return Pump(
                     reply,
                     dispatcher.reader(request),
@@ -271,6 +280,11 @@ class Relay:
         if self._backend.config.key:
             error.message = error.message.replace(self._backend.config.key, "[the key]")
 
+    async def _generation(self, headers: Headers, body: bytes, log: RequestLog) -> UpstreamReply:
+        """The reply to a chat request. Raises as ``_open`` does."""
+        log.asked = log.asked or perf_counter()
+        return await self._open("POST", self._backend.chat_url, headers, body)
+
     async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
         """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""
         try:
@@ -317,3 +331,10 @@ def _thinking_off(request: Request) -> bool:
     """The client tells the chat template to close at once the reasoning that it opens."""
     told = request.extra.get("chat_template_kwargs")
     return isinstance(told, Mapping) and told.get("enable_thinking") is False
+
+
+def _dialect(dispatcher: XmlDispatcher, model: str | None) -> str:
+    """How calls are read, in a word for the log: as one dialect, or as all and first as those of the model's family."""
+    if dispatcher.dialect != AUTO:
+        return dispatcher.dialect
+    return "+".join([AUTO, *sorted(families(dispatcher.model or model or ""))])

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from proxy.core.collect import collect
 from proxy.core.errors import UpstreamError
@@ -27,7 +28,7 @@ from proxy.core.events import (
 )
 from proxy.core.model import Json
 from proxy.core.rescue import Rescue, RescueReader
-from proxy.relay.native import Tally, refuse_error
+from proxy.relay.native import Ending, Tally, refuse_error
 from proxy.relay.pump import PATIENCE, read_within
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
@@ -66,13 +67,15 @@ async def rescue_stream(reply: UpstreamReply, rescue: Rescue, log: RequestLog) -
     """The stream of ``reply`` as it comes, but for calls in its text; a piece may be empty, the first is when the
     first event has come.
 
-    Raises ``UpstreamError`` when that event is an error, and when the reply breaks off. Closes the reply in any case.
+    Raises ``UpstreamError`` when that event is an error, and when the reply breaks off or ends before it is complete.
+    Closes the reply in any case.
     """
-    stream = StreamRescue(rescue, log)
+    stream, ending = StreamRescue(rescue, log), Ending()
     begun = False
     async with reply:
         try:
             while data := await read_within(reply, PATIENCE if stream.finished else None):
+                ending.feed(data)
                 passed = stream.feed(data)
                 if passed or begun != stream.begun:
                     begun = stream.begun
@@ -81,8 +84,10 @@ async def rescue_stream(reply: UpstreamReply, rescue: Rescue, log: RequestLog) -
             if stream.begun and (rest := stream.close(broken=True)):
                 yield rest
             raise
-    if rest := stream.close():
+    log.answered = perf_counter()
+    if rest := stream.close(broken=not ending.seen):
         yield rest
+    ending.check()
 
 
 def note_rescued(events: Iterable[Event], log: RequestLog) -> int:

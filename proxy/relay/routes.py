@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from time import perf_counter
 from typing import TypeVar
 
 from proxy.backends.capability import Capabilities
 from proxy.backends.pool import Pool
 from proxy.backends.routing import Route, Routing
 from proxy.core.errors import UpstreamError
+from proxy.limits import Slots
+from proxy.metrics import Load
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
 from proxy.relay.count import Count
 from proxy.relay.models import Model, merged
@@ -36,12 +39,13 @@ class Routes:
         self._upstream = upstream
         self._capabilities = capabilities
         self._pools = [Pool(len(route.replicas)) for route in routing.backends]
+        self._slots = [Slots(route.config.max_concurrent, route.config.max_queue) for route in routing.backends]
         self._relays: dict[tuple[Route, int], Relay] = {}
 
     async def answer(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
         """The answer to a generation, once it has begun. Raises ``ClientError`` for a model that leads nowhere."""
         route = self._routing.find(ask.model)
-        return await self._reach(route, log, lambda relay: relay.answer(ask, log))
+        return await self._in_turn(route, log, self._reach(route, log, lambda relay: relay.answer(ask, log)))
 
     async def count(self, ask: Ask, log: RequestLog) -> Count:
         """How many tokens a request has for its model."""
@@ -68,7 +72,7 @@ class Routes:
         def attempt(relay: Relay) -> Awaitable[ByteReply]:
             return relay.forward(method, path, headers, passing.body(), length, log)
 
-        return await self._reach(route, log, attempt, lambda: passing.repeatable)
+        return await self._in_turn(route, log, self._reach(route, log, attempt, lambda: passing.repeatable))
 
     async def models(self, headers: Headers) -> list[Model]:
         """The models that can be asked for. A backend that does not answer is left out, unless none does."""
@@ -78,6 +82,13 @@ class Routes:
             raise failures[0]
         lists = [None if isinstance(each, UpstreamError) else each for each in told]
         return merged(self._routing, lists, self._capabilities)
+
+    def loads(self) -> list[Load]:
+        """How busy the backends are."""
+        return [
+            Load(route.name, slots.taken, slots.waiting)
+            for route, slots in zip(self._routing.backends, self._slots, strict=True)
+        ]
 
     async def ready(self) -> bool:
         """Whether any backend answers."""
@@ -106,6 +117,24 @@ class Routes:
         if len(self._routing.backends) > 1:
             logger.warning("backend %s: its models are left out: %s", route.name, error.message)
         return error
+
+    async def _in_turn(self, route: Route, log: RequestLog, reach: Coroutine[None, None, Answer]) -> Answer:
+        """What ``reach`` gives, when it is the request's turn; that lasts until the answer is closed."""
+        log.backend = route.replicas[0].api_root
+        since = perf_counter()
+        try:
+            give_back = await self._slots[route.backend].take()
+        except BaseException:
+            reach.close()
+            raise
+        log.queued = perf_counter() - since
+        try:
+            outcome = await reach
+        except BaseException:
+            give_back()
+            raise
+        _when_closed(outcome, give_back)
+        return outcome
 
     async def _reach(
         self,

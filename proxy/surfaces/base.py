@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, TypeAlias
 from proxy.core.collect import Reply
 from proxy.core.errors import ToolgraftError
 from proxy.core.events import Event
-from proxy.core.model import Request
+from proxy.core.model import Json, Request
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 
@@ -48,11 +48,12 @@ class Encoder(Protocol):
 class Surface(Protocol):
     """One request of a client, made of its body; that raises ``ClientError``.
 
-    ``model`` is None if none was named. ``body`` is the request in the format of Chat Completions, which backends speak
-    too; None on other surfaces.
+    ``raw`` is the body as JSON. ``model`` is None if none was named. ``body`` is the request in the format of Chat
+    Completions, which backends speak too; None on other surfaces.
     """
 
     shape: ClassVar[Shape]
+    raw: dict[str, Json]
     model: str | None
     stream: bool
     body: bytes | None

@@ -32,14 +32,14 @@ class Messages:
 
     def __init__(self, body: bytes) -> None:
         self.body: bytes | None = None
-        self._raw = load_body(body)
-        model = self._raw.get("model")
+        self.raw = load_body(body)
+        model = self.raw.get("model")
         self.model = model if isinstance(model, str) and model else None
-        self.stream = self._raw.get("stream") is True
+        self.stream = self.raw.get("stream") is True
 
     @cached_property
     def _decoded(self) -> MessagesRequest:
-        return decode_body(self._raw)
+        return decode_body(self.raw)
 
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""

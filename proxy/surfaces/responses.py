@@ -42,15 +42,15 @@ class Responses:
 
     def __init__(self, body: bytes, memory: Memory | None = None) -> None:
         self.body: bytes | None = None
-        self._raw = load_body(body)
+        self.raw = load_body(body)
         self._memory = Memory() if memory is None else memory
-        model = self._raw.get("model")
+        model = self.raw.get("model")
         self.model = model if isinstance(model, str) and model else None
-        self.stream = self._raw.get("stream") is True
+        self.stream = self.raw.get("stream") is True
 
     @cached_property
     def _decoded(self) -> ResponsesRequest:
-        return decode_body(self._raw, self._memory.recall)
+        return decode_body(self.raw, self._memory.recall)
 
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""
@@ -72,7 +72,7 @@ class Responses:
     def _answering(self) -> Answering:
         asked = self._decoded
         answering = Answering(_new_id(), int(time.time()), self.model or NO_MODEL, asked.raw, asked.known)
-        return answering if self._raw.get("store") is False else replace(answering, keep=self._memory.keep)
+        return answering if self.raw.get("store") is False else replace(answering, keep=self._memory.keep)
 
 
 def _new_id() -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.core.errors import UpstreamError
 from proxy.relay import native
-from proxy.relay.native import pass_stream, pass_whole, with_model
+from proxy.relay.native import Ending, pass_stream, pass_whole, with_model
 from proxy.telemetry import RequestLog
 from tests.relay.replies import FakeReply
 
@@ -57,10 +57,45 @@ async def test_a_stream_comes_back_as_it_is_and_is_counted() -> None:
     assert (entry.calls, entry.prompt_tokens, entry.completion_tokens) == (1, 5, 6)
 
 
-@pytest.mark.parametrize("pieces", [(), (b": only a comment\n\n",), (b"no events at all",)])
-async def test_a_stream_without_events_comes_back_too(pieces: tuple[bytes, ...]) -> None:
-    passed = [piece async for piece in pass_stream(FakeReply(*pieces).cast(), log())]
-    assert b"".join(passed) == b"".join(pieces)
+@pytest.mark.parametrize("pieces", [(), (b": only a comment\n\n",), (b"no events at all",), (b"<html>", b"</html>")])
+async def test_a_stream_without_events_is_an_error(pieces: tuple[bytes, ...]) -> None:
+    with pytest.raises(UpstreamError, match="before its reply was complete") as caught:
+        await anext(pass_stream(FakeReply(*pieces).cast(), log()))
+    assert caught.value.status == 502
+
+
+async def test_a_stream_that_ends_too_early_is_an_error_after_what_came() -> None:
+    passed = pass_stream(FakeReply(CALL, USAGE).cast(), log())
+    assert [await anext(passed), await anext(passed)] == [CALL, USAGE]
+    with pytest.raises(UpstreamError, match="before its reply was complete"):
+        await anext(passed)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        b'data: {"choices":[{"index":0,"delta":{},"finish_reason" : "stop"}]}\n\n',
+        b"data:[DONE]\n\n",
+        b"\r\ndata: [DONE]",
+        b'data: {"error": {}}\n\n',
+        b"event: error\ndata: {}\n\n",
+    ],
+)
+def test_the_end_is_noticed_however_it_is_cut(end: bytes) -> None:
+    for cut in range(len(end)):
+        ending = Ending()
+        for piece in (CALL, end[:cut], end[cut:]):
+            ending.feed(piece)
+        ending.check()
+
+
+@pytest.mark.parametrize(
+    "text", [r'"finish_reason\": \"stop\"', '"finish_reason":null', "say data: [DONE]", '"error": 1']
+)
+def test_what_only_looks_like_the_end_is_none(text: str) -> None:
+    ending = Ending()
+    ending.feed(text.encode())
+    assert not ending.seen
 
 
 @pytest.mark.parametrize(
@@ -119,11 +154,18 @@ async def test_a_whole_reply_comes_back_as_it_is_and_is_counted() -> None:
     assert (entry.calls, entry.prompt_tokens, entry.completion_tokens) == (1, 5, 6)
 
 
-@pytest.mark.parametrize("body", [b"", b"not json", b'{"audio": 1}'])
+@pytest.mark.parametrize("body", [b'{"audio": 1}', b"{}", b'{"choices": [{"text": "x"}]}'])
 async def test_a_whole_reply_that_cannot_be_counted_comes_back_too(body: bytes) -> None:
     entry = log()
     assert await pass_whole(FakeReply(body).cast(), entry) == body
     assert entry.calls == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"not json", b"<html>Bad gateway</html>", b'{"choices": [', b"[]", b"null"])
+async def test_what_is_no_json_object_is_an_error(body: bytes) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        await pass_whole(FakeReply(body).cast(), log())
+    assert caught.value.status == 502
 
 
 async def test_an_error_in_the_place_of_a_whole_reply_is_raised_whatever_its_status_said() -> None:

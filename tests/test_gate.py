@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from proxy.access import Keys, hash_key
+from proxy.asgi import Exchange
+from proxy.core.errors import ClientError
+from proxy.gate import Gate
+from proxy.limits import Rate
+from proxy.telemetry import RequestLog
+
+KEYS = Keys({"ann": hash_key(b"tg-ann"), "bob": hash_key(b"tg-bob")})
+
+
+def exchange(key: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5)) -> Exchange:
+    headers = [(b"x-api-key", key.encode())] if key else []
+
+    async def never(*_: Any) -> Any:
+        raise AssertionError
+
+    return Exchange({"type": "http", "headers": headers, "client": client}, never, never, "r")
+
+
+def admitted(gate: Gate, request: Exchange) -> RequestLog:
+    log = RequestLog("r", "chat")
+    gate.admit(request, log)
+    return log
+
+
+def test_the_owner_of_a_key_is_noted() -> None:
+    assert admitted(Gate(KEYS), exchange("tg-bob")).client == "bob"
+
+
+def test_without_a_key_there_is_no_way_in() -> None:
+    with pytest.raises(ClientError) as caught:
+        admitted(Gate(KEYS), exchange())
+    assert caught.value.status == 401
+
+
+def test_a_rate_is_each_key_s_own_and_told_in_the_answer() -> None:
+    gate = Gate(KEYS, Rate(1))
+    first = exchange("tg-ann")
+    admitted(gate, first)
+    assert ("x-ratelimit-remaining-requests", "0") in first.extra
+    with pytest.raises(ClientError, match="Try again"):
+        admitted(gate, exchange("tg-ann", ("10.0.0.2", 6)))
+    admitted(gate, exchange("tg-bob"))
+
+
+def test_a_wrong_key_uses_up_nobody_s_rate() -> None:
+    gate = Gate(KEYS, Rate(1))
+    for _ in range(3):
+        with pytest.raises(ClientError) as caught:
+            admitted(gate, exchange("tg-guess"))
+        assert caught.value.status == 401
+    admitted(gate, exchange("tg-ann"))
+
+
+def test_without_keys_the_rate_is_each_address_s_own() -> None:
+    gate = Gate(Keys({}), Rate(1))
+    admitted(gate, exchange())
+    with pytest.raises(ClientError):
+        admitted(gate, exchange(client=("10.0.0.1", 77)))
+    admitted(gate, exchange(client=("10.0.0.2", 5)))
+    admitted(gate, exchange(client=None))
