@@ -1,15 +1,19 @@
-"""Who may use the proxy: API keys that clients show, and of which only hashes are kept."""
+"""Who may use the proxy: API keys that clients show, and of which only hashes are kept; the names that it goes by."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import re
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 
 from proxy.core.errors import ClientError
 
 PREFIX = "sha256:"
+_PORT = re.compile(r":\d*$")
+_PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 _HASH = re.compile(PREFIX + "[0-9a-f]{64}")
 
 
@@ -21,6 +25,49 @@ def hash_key(key: bytes) -> str:
 def is_hash(text: str) -> bool:
     """Whether ``text`` is what ``hash_key`` returns."""
     return _HASH.fullmatch(text) is not None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host``, a name or an address, is this machine as only itself can reach it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Hosts:
+    """The names by which a proxy that listens for its own machine only may be asked for; ``allowed`` are further ones.
+
+    A web page can have its own name lead to 127.0.0.1 once it is open in a browser of this machine, and is then free to
+    read every answer ("DNS rebinding"). The browser still sends that name as ``Host``. No such page can have an
+    address, a name without a dot, or one of a domain that nobody can register.
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed = {name.lower() for name in (*allowed, socket.gethostname())}
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Raise ``ClientError`` (403) when a request, with its headers' names in lower case, asks for another name."""
+        for name, value in headers:
+            if name == b"host":
+                host = _PORT.sub("", value.decode("latin-1").strip().lower()).strip("[].")
+                if not (self._allowed & {host, "*"} or _is_private(host)):
+                    raise ClientError(
+                        "This proxy listens for its own machine only, and does not go by the name that was asked for: "
+                        "a web page may be behind that. Name it in `allowed_hosts`, or let clients show a key.",
+                        status=403,
+                        code="host_not_allowed",
+                    )
+
+
+def _is_private(host: str) -> bool:
+    if "." not in host or host.endswith(_PRIVATE):
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class Keys:

@@ -16,7 +16,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from proxy.access import Keys
 from proxy.apart import apart
 from proxy.asgi import ClientGoneError, Exchange
 from proxy.backends.capability import Capabilities
@@ -25,7 +24,7 @@ from proxy.config import Config
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.gate import Gate
-from proxy.limits import Rate, check_counts
+from proxy.limits import check_counts
 from proxy.metrics import Metrics
 from proxy.relay import Ask, ByteReply, Routes
 from proxy.relay.models import models_body
@@ -106,7 +105,7 @@ class App:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._routing = Routing(config.backends)
-        self._gate = Gate(Keys(config.client_keys), Rate(config.rate_limit) if config.rate_limit else None)
+        self._gate = Gate.of(config)
         self._metrics = Metrics(
             [name for route in self._routing.backends for name in self._routing.names(route.backend)]
         )

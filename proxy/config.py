@@ -70,6 +70,7 @@ class Config:
 
     ``backends`` is in most cases one. ``port`` 0 picks a free one. ``client_keys`` are the hashes of the keys that are
     let in, by the names of their owners; none: everybody is. ``cors_origins`` are the web pages that are, ``*`` any.
+    ``allowed_hosts`` are names by which the proxy may be asked for although it listens for its own machine only.
     ``rate_limit`` is the requests that each client may make in a minute.
 
     ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous. ``max_messages`` and
@@ -88,6 +89,7 @@ class Config:
     port: int = DEFAULT_PORT
     client_keys: Mapping[str, str] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     rate_limit: int | None = None
     max_body: int = 64 * 1024 * 1024
     max_messages: int = 100_000
@@ -117,7 +119,5 @@ def key_from_environment(
     if not key:
         raise ConfigError(f"The environment variable {variable} ({named_by}) is not set. Export it first.")
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(
-            f"The key in {variable} ({named_by}) holds characters that cannot be sent in an HTTP header."
-        )
+        raise ConfigError(f"The key in {variable} ({named_by}) holds characters that cannot be sent in an HTTP header.")
     return key

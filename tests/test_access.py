@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 
 import pytest
 
-from proxy.access import Keys, hash_key, is_hash
+from proxy.access import Hosts, Keys, hash_key, is_hash, is_loopback
 from proxy.core.errors import ClientError
 
 KEYS = Keys({"ann": hash_key(b"tg-ann"), "bob": hash_key("schlüssel".encode())})
@@ -69,3 +70,43 @@ def test_the_error_says_whether_a_key_was_shown() -> None:
 def test_without_keys_everybody_is_let_in() -> None:
     assert Keys({}).owner([]) is None
     assert Keys({}).owner([(b"x-api-key", b"anything")]) is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_the_machine_as_only_itself_can_reach_it(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "", "example.com", "localhost.example.com"])
+def test_the_machine_as_others_can_reach_it(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1:8787", "localhost", "LOCALHOST:8787", "[::1]:8787", "[::1]", "192.168.0.7:80", "toolgraft:8787"),
+        *(
+            "host.docker.internal:8787",
+            "app.localhost",
+            "box.local",
+            "box.lan",
+            "localhost.",
+            "",
+            "llm.example.com:443",
+        ),
+        socket.gethostname(),
+    ],
+)
+def test_names_that_no_page_of_the_web_can_have(host: str) -> None:
+    Hosts(["LLM.example.com"]).check([(b"accept", b"*/*"), (b"host", host.encode())])
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example", "1.2.3", "x.y"]
+)
+def test_any_other_name_may_be_that_of_a_page(host: str) -> None:
+    with pytest.raises(ClientError) as caught:
+        Hosts(["llm.example.com"]).check([(b"host", host.encode())])
+    assert (caught.value.status, caught.value.code) == (403, "host_not_allowed")
+    Hosts(["*"]).check([(b"host", host.encode())])

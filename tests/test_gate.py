@@ -6,6 +6,7 @@ import pytest
 
 from proxy.access import Keys, hash_key
 from proxy.asgi import Exchange
+from proxy.config import BackendConfig, Config
 from proxy.core.errors import ClientError
 from proxy.gate import Gate
 from proxy.limits import Rate
@@ -65,3 +66,24 @@ def test_without_keys_the_rate_is_each_address_s_own() -> None:
         admitted(gate, exchange(client=("10.0.0.1", 77)))
     admitted(gate, exchange(client=("10.0.0.2", 5)))
     admitted(gate, exchange(client=None))
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({}, 403),
+        ({"allowed_hosts": ("evil.example",)}, None),
+        ({"client_keys": {"ann": hash_key(b"tg-ann")}}, None),
+        ({"host": "0.0.0.0"}, None),
+    ],
+)
+def test_names_count_where_everything_on_this_machine_is_let_in(more: dict[str, Any], status: int | None) -> None:
+    gate = Gate.of(Config((BackendConfig("http://b"),), **more))
+    request = exchange("tg-ann")
+    request.scope["headers"].append((b"host", b"evil.example:8787"))
+    refused: list[int] = []
+    try:
+        admitted(gate, request)
+    except ClientError as error:
+        refused.append(error.status)
+    assert refused == ([] if status is None else [status])

@@ -14,6 +14,7 @@ from types import FrameType
 import click
 
 from proxy import telemetry
+from proxy.access import is_loopback
 from proxy.commands.options import config_option, setting_options
 from proxy.config import BackendConfig, Config
 
@@ -53,12 +54,25 @@ def serve(file: Path | None, local: bool, model_file: Path | None, **flags: obje
             config = replace(config, backends=(replace(config.backends[0], url=embedded.url),))
             run = partial(serve_beside, model=embedded)
         telemetry.configure(as_json=config.log_format == "json")
+        _warn(config, bound.getsockname()[0])
         if file is not None:
             telemetry.logger.info("settings from %s", file)
         try:
             run(Server(config, bound, ready=partial(_announce, config)))
         except KeyboardInterrupt:
             raise SystemExit(0) from None
+
+
+def _warn(config: Config, address: str) -> None:
+    """Say what is open that should perhaps not be."""
+    if not (config.client_keys or is_loopback(address)):
+        telemetry.logger.warning(
+            "Whoever reaches this machine may use the backend: the proxy listens on %s, and no key is wanted. "
+            "Set client_keys or --client-key-env (toolgraft hash-key --new makes a key), or listen on 127.0.0.1.",
+            address,
+        )
+    if "*" in config.cors_origins and not config.client_keys:
+        telemetry.logger.warning("Every web page may use the backend: cors_origins is *, and no key is wanted.")
 
 
 def _announce(config: Config, url: str) -> None:

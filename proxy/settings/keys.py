@@ -70,6 +70,12 @@ SERVER = (
         metavar="ORIGINS",
     ),
     Key(
+        "allowed_hosts",
+        kinds.texts(),
+        "Names by which a proxy on the loopback address without keys may be asked for: those of a gateway before it.",
+        example='["llm.example.com"]',
+    ),
+    Key(
         "rate_limit",
         kinds.whole(1),
         "Requests a minute that each key may make, or each address where no key is wanted.",

@@ -136,6 +136,27 @@ def test_options_become_the_configuration(configs: list[Config]) -> None:
     assert config.host == "127.0.0.1"
 
 
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        ((), ()),
+        (("--host", "0.0.0.0"), ("Whoever reaches this machine",)),
+        (("--host", "0.0.0.0", "--client-key-env", "KEY"), ()),
+        (("--cors-origins", "*"), ("Every web page",)),
+        (("--cors-origins", "*", "--client-key-env", "KEY"), ()),
+        (("--cors-origins", "https://a.example"), ()),
+    ],
+)
+def test_what_is_open_without_a_key_is_warned_of(
+    configs: list[Config], caplog: pytest.LogCaptureFixture, options: tuple[str, ...], warned: tuple[str, ...]
+) -> None:
+    result = serve("--backend", "http://127.0.0.1:9", *options, KEY="tg-1")
+    assert result.exit_code == 0, result.output
+    told = [record.getMessage() for record in caplog.records if record.name == "toolgraft"]
+    assert len(told) == len(warned)
+    assert all(line.startswith(start) for line, start in zip(told, warned, strict=True))
+
+
 def test_the_readme_names_every_flag() -> None:
     readme = (FIXTURES.parent / "README.md").read_text("utf-8")
     flags = [flag for option in serve_command.params for flag in (*option.opts, *option.secondary_opts)]
