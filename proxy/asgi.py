@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 from starlette.types import Message, Receive, Scope, Send
 
 from proxy.core.errors import ClientError
+from proxy.tape import Tape
 from proxy.telemetry import MOST_CONTENT
 
 Headers: TypeAlias = Iterable[tuple[str, str]]
@@ -25,9 +26,9 @@ class Exchange:
 
     ``patience`` is how many seconds the client may pause while it sends the body, None for ever. ``refusal`` is why no
     more of the body was read, whoever read it. ``extra`` are headers that the answer has, whatever it is. ``asked`` and
-    ``kept`` are the request's body and the answer's, as far as they are kept for the log. ``status`` is None until it
-    has gone out; from then on an error can only be told inside the answer's body. ``ended`` tells whether all of it has
-    gone out.
+    ``kept`` are the request's body and the answer's, as far as they are kept for the log; ``tape`` hears the answer.
+    ``status`` is None until it has gone out; from then on an error can only be told inside the answer's body. ``ended``
+    tells whether all of it has gone out.
     ``last_write`` is the event loop's time of its last bytes, or of the moment when the wait for them began.
     ``is_event_stream``: the answer is one, and ``between_events``: another event may be put in now.
     """
@@ -46,6 +47,7 @@ class Exchange:
         self.extra: list[tuple[str, str]] = []
         self.asked = b""
         self.kept: bytearray | None = None
+        self.tape: Tape | None = None
         self.status: int | None = None
         self.ended = False
         self.last_write = 0.0
@@ -152,6 +154,8 @@ class Exchange:
         await self.end(body)
 
     def _keep(self, data: bytes) -> None:
+        if self.tape is not None:
+            self.tape.told.add(data)
         if self.kept is not None and len(self.kept) <= MOST_CONTENT:
             self.kept += data
 

@@ -11,6 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, TextIO, TypeAlias
 
+from proxy.core.events import Problem
+from proxy.tape import Tape
+
 logger = logging.getLogger("toolgraft")
 
 REPAIRS = frozenset({"repaired", "coerced", "renamed", "promoted"})
@@ -41,7 +44,7 @@ class RequestLog:
 
     Times are of ``time.perf_counter``, None while it has not come to that: the request was ``received`` whole, the
     backend was ``asked``, the ``first`` part of its answer was there to be sent on, and it had ``answered`` all.
-    ``queued`` is the seconds that the request waited for its turn.
+    ``queued`` is the seconds that the request waited for its turn. ``tape`` keeps what is said, where that is wanted.
     """
 
     id: str
@@ -70,6 +73,7 @@ class RequestLog:
     first: float | None = None
     answered: float | None = None
     ended: float | None = None
+    tape: Tape | None = field(default=None, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -93,6 +97,13 @@ class RequestLog:
     def repairs(self) -> int:
         """How many of the problems were mended."""
         return sum(count for kind, count in self.problems.items() if kind in REPAIRS)
+
+    def found(self, problem: Problem) -> None:
+        """The reader found a problem in a reply."""
+        self.problems[problem.kind] += 1
+        self.rescued += problem.kind == "rescued"
+        if self.tape is not None:
+            self.tape.note(problem)
 
     def fields(self) -> dict[str, object]:
         """The line's fields in the order they are written; what is unknown or empty is left out."""

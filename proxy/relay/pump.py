@@ -153,8 +153,7 @@ class Pump:
                 case ToolCallEnd():
                     self._log.calls += 1
                 case Problem(kind, message):
-                    self._log.problems[kind] += 1
-                    self._log.rescued += kind == "rescued"
+                    self._log.found(event)
                     if kind == "late_reasoning":
                         logger.warning("request %s: %s", self._log.id, message)
                 case Usage(prompt, completion):

@@ -65,7 +65,7 @@ async def _best(
         prepared = corrected(prepared, request, reply)
         faults = ", ".join(sorted({problem.kind for problem in reply.problems if is_fault(problem)}))
         logger.info("request %s: the model is asked again (%s)", log.id, faults)
-        attempt = RequestLog(log.id, log.surface)
+        attempt = RequestLog(log.id, log.surface, tape=log.tape)
         try:
             async with aclosing((await send(prepared, attempt)).batches()) as batches:
                 said = [event async for batch in batches for event in batch]

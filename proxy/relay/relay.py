@@ -32,6 +32,7 @@ from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
 from proxy.relay.reask import with_reasks
 from proxy.relay.rescue import rescue_stream, rescue_whole
+from proxy.tape import Settings, Turn
 from proxy.telemetry import RequestLog
 from proxy.transport.failures import UNREACHABLE
 from proxy.transport.headers import client_key, forwarded, returned
@@ -205,6 +206,8 @@ class Relay:
         model = backend.config.model or request.model
         dispatcher = self._dispatcher(facts, request)
         log.dialect = _dialect(dispatcher, model)
+        if log.tape is not None:
+            log.tape.settings = Settings(dispatcher.dialect, dispatcher.model or model, dispatcher.starts_in_reasoning)
         prepared = await apart(ask.size, partial(dispatcher.prepare, request))
 
         async def begin(constraint: Fields) -> EventReply:
@@ -283,16 +286,32 @@ class Relay:
     async def _generation(self, headers: Headers, body: bytes, log: RequestLog) -> UpstreamReply:
         """The reply to a chat request. Raises as ``_open`` does."""
         log.asked = log.asked or perf_counter()
-        return await self._open("POST", self._backend.chat_url, headers, body)
+        tape = log.tape
+        if tape is None:
+            return await self._open("POST", self._backend.chat_url, headers, body)
+        tape.conceal(value.removeprefix("Bearer ") for name, value in headers if name == "authorization")
+        turn = tape.turn(self._backend.chat_url, body)
+        try:
+            return await self._open("POST", self._backend.chat_url, headers, body, turn)
+        except UpstreamError as error:
+            tape.fail(turn, error)
+            raise
 
-    async def _open(self, method: str, url: str, headers: Headers, body: bytes = b"") -> UpstreamReply:
-        """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other."""
+    async def _open(
+        self, method: str, url: str, headers: Headers, body: bytes = b"", turn: Turn | None = None
+    ) -> UpstreamReply:
+        """A reply with a 2xx status. Raises ``UpstreamError`` with the backend's own words for any other.
+
+        ``turn`` keeps what comes.
+        """
         try:
             reply = await self._upstream.open(method, url, headers=headers, body=body)
         except UpstreamError as error:
             if error.code == UNREACHABLE:
                 self._capabilities.forget(self._backend)  # what comes back may be another server
             raise
+        if turn is not None:
+            turn.status, reply.listener = reply.status, turn.came.add
         if not 200 <= reply.status < 300:
             raise await self._error(reply, url)
         return reply

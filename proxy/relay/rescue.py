@@ -95,9 +95,8 @@ def note_rescued(events: Iterable[Event], log: RequestLog) -> int:
     found = 0
     for event in events:
         if isinstance(event, Problem):
-            log.problems[event.kind] += 1
+            log.found(event)
             found += event.kind == "rescued"
-    log.rescued += found
     log.calls += found
     return found
 

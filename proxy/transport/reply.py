@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, cast
@@ -66,7 +66,8 @@ class UpstreamReply:
 
     ``headers`` are as the backend sent them, except that a content coding which is undone here (gzip and deflate, see
     ``encoding``) is no longer named.
-    The body is read once, with ``aiter`` or with ``read``. Close the reply in any case; as a context manager it does.
+    The body is read once, with ``aiter`` or with ``read``; a ``listener`` is told of each piece. Close the reply in any
+    case; as a context manager it does.
     """
 
     def __init__(self, response: httpx2.Response, address: Address, patience: Patience) -> None:
@@ -79,6 +80,7 @@ class UpstreamReply:
         self._reading = False
         self._closed = False
         self._ended = False
+        self.listener: Callable[[bytes], None] | None = None
         self.encoding = (self.header("content-encoding") or "identity").strip().lower()
         self._inflater = Inflater() if self.encoding in ENCODINGS else None
         self._pieces: Iterator[bytes] = iter(())
@@ -129,6 +131,8 @@ class UpstreamReply:
         piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
         if not piece:
             raise StopAsyncIteration
+        if self.listener is not None:
+            self.listener(piece)
         return piece
 
     async def _next_inflated(self, inflater: Inflater) -> bytes:

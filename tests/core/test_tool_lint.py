@@ -12,7 +12,7 @@ from proxy.core.tool_lint import MANY_ARGUMENTS, MANY_TOOLS, MOST_FINDINGS, Find
 GOOD = "Reads the current weather of a city, in degrees Celsius."
 
 
-def tool(name: str = "get_weather", description: str = GOOD, **properties: Any) -> Tool:
+def tool(name: Any = "get_weather", description: Any = GOOD, **properties: Any) -> Tool:
     """A tool whose arguments have descriptions unless they say otherwise."""
     described = {key: {"description": "What to look for.", **value} for key, value in properties.items()}
     return Tool(name, description, {"type": "object", "properties": described})
