@@ -39,8 +39,8 @@ def constrain(kind: Kind, request: Request, when: Constrain, *, starts_in_reason
     nothing else can: exactly one call, whatever ``parallel`` says, since small models that may go on repeat themselves
     (of 50 questions SmolLM2-135M got 11 right with exactly one call and 3 with several allowed). Where the model may
     choose (``when`` is ``always``), text comes first and calls after it. That is not the default: of 20 prompts 8 got
-    valid calls from SmolLM2-135M instead of 4, but 4 the right ones in both cases; a tool that it made up became a wrong
-    one, which is worse than none. Nothing is added where the backend has no way, or no known way.
+    valid calls from SmolLM2-135M instead of 4, but 4 the right ones in both cases; a tool that it made up became a
+    wrong one, which is worse than none. Nothing is added where the backend has no way, or no known way.
     """
     choice = request.tool_choice
     if when == "off" or not (choice.forced or (choice.mode == "auto" and when == "always")):
