@@ -9,6 +9,7 @@ from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
 from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
+from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.tagsbody import TagsReader
 from proxy.core.calls import ToolSet
 from proxy.core.forms import BodySpec, Heading
@@ -22,7 +23,7 @@ from proxy.core.tentative import TentativeModes
 _LONGEST_START = 1_024  # characters by which a kind of body is told
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
-_MOST_CLOSERS = 16  # closers tried as the end of a call that never ended
+_MOST_CLOSERS = 64  # closers tried, in one reply, as the ends of calls that never ended
 
 
 class CallModes(TentativeModes):
@@ -41,7 +42,7 @@ class CallModes(TentativeModes):
         self._read_calls = read_calls
         self._stream_after = stream_after
         self._reread_length = 0
-        self._open_ended = False  # the last call ended without a closer
+        self._closers_left = _MOST_CLOSERS
         self._body: Body | None = None
         super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
 
@@ -98,10 +99,10 @@ class CallModes(TentativeModes):
         if region.opener in self._grammar.wrappers and not region.form.kept:
             if not final and self._grammar.openers.may_start(text, at):
                 return at, False
-            if self._grammar.openers.at(text, at):
-                self._region = None
-                self._mode = self._text
-                return at, True
+            if mark := self._grammar.openers.at(text, at):
+                if self._tentative is not None:
+                    self._tentative.raw.append(region.raw)
+                return self._open(mark, at)
         if region.form.kept:
             self._region = None
             self._as_text(region.opener)
@@ -112,19 +113,25 @@ class CallModes(TentativeModes):
             region.use(region.opener)
             region.start = region.size
             return at + len(region.opener), True
+        if self._closes_the_last(region, region.raw):
+            return at, True
         self._region = None
-        if not self._closes_the_last(region):
-            self._as_text(region.raw)
+        self._as_text(region.raw)
         return at, True
 
-    def _closes_the_last(self, region: Region) -> bool:
+    def _closes_the_last(self, region: Region, written: str) -> bool:
         """Whether the opener of ``region``, in which there is no call, was written for a closer; it is dropped then."""
-        closes = self._open_ended and region.opener not in self._grammar.foreign
-        if closes:
-            self._open_ended = False
+        if not self._open_ended or region.opener in self._grammar.foreign:
+            return False
+        self._open_ended = False
+        self._region = self._body = None
+        if self._tentative is None:
             self._mode = self._text
             self._out.problem("dropped_markup", f"{region.opener} stood where a call should be closed.", region.opener)
-        return closes
+        else:
+            self._mode = self._tentatively
+            self._tentative.raw.append(written)
+        return True
 
     @abstractmethod
     def _heading(self, heading: Heading) -> None:
@@ -245,6 +252,8 @@ class CallModes(TentativeModes):
             return self._may_wait(region, calls)
         if region.opener in self._grammar.foreign:
             return self._all_valid(calls)
+        if any(call.guessed and not self._tools.knows_values(call) for call in calls):
+            return not self._tools
         return not self._tools or all(not call.loose or self._tools.declares(call.name) for call in calls)
 
     def _all_valid(self, calls: list[RawCall]) -> bool:
@@ -277,11 +286,10 @@ class CallModes(TentativeModes):
         start = region.start
         closers = Marks(region.form.closers)
         at = start
-        for _ in range(_MOST_CLOSERS):
-            found = closers.find(raw, at)
-            if found is None or region.bare:
-                break
-            again = read_again(region.form, raw[start : found.end], self._grammar.openers)
+        while self._closers_left and not region.bare and (found := closers.find(raw, at)):
+            self._closers_left -= 1
+            quoted = stands_in_quotes(raw[max(0, found.start - LONGEST_GAP) : found.start], raw, found.end, final=True)
+            again = None if quoted else read_again(region.form, raw[start : found.end], self._grammar.openers)
             if again is not None:
                 ended = Region(region.opener, region.form, stream=region.stream)
                 ended.use(raw[: found.end])
@@ -289,8 +297,7 @@ class CallModes(TentativeModes):
                 self._pending = raw[found.end :]
                 return 0, True
             at = found.end
-        if self._tentative is None and region.stream is None and self._closes_the_last(region):
-            self._region = self._body = None
+        if region.stream is None and self._closes_the_last(region, raw[:start]):
             self._pending = raw[start:]
             return 0, True
         held = self._tentative

@@ -42,6 +42,14 @@ class ToolSet:
         """The declared name that ``name`` stands for, None if there is none or more than one."""
         return match_name(name, self._tools)
 
+    def knows_values(self, call: RawCall) -> bool:
+        """Whether the tool is declared and names each parameter that ``call`` gives."""
+        name = self.declares(call.name)
+        schema = self.schema(name) if name is not None else None
+        return schema is not None and all(
+            isinstance(value, Value) and schema.names(value.key) for value in call.arguments
+        )
+
     def schema(self, name: str) -> ToolSchema | None:
         """The compiled schema of the declared tool ``name``."""
         tool = self._tools.get(name)

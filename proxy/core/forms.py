@@ -14,7 +14,7 @@ from typing import TypeAlias
 class JsonBody:
     """JSON: call objects, lists of them, or several one after another.
 
-    ``header`` matches what stands before the JSON and names the tool in its group ``name``; the JSON is then the
+    ``header`` matches what stands before the JSON and may name the tool in its group ``name``; the JSON is then the
     arguments alone, an object. It is over, matched or not, where ``until`` stands. ``starts`` are the brackets with
     which JSON without a header may begin. ``keyed`` objects are ``{"tool_name": {arguments}}``.
     """
@@ -52,6 +52,11 @@ class TagsBody:
     own_tags: bool = False
     trimmed: bool = True
     nested: bool = False
+
+    @property
+    def forgiven(self) -> bool:
+        """Whether tags that are missing can be told from those of a value."""
+        return not self.nested and (not self.loose or self.own_tags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from proxy.core.dialects import DIALECTS, OWN
-from proxy.core.forms import Dialect, Form, Heading, Reasoning
+from proxy.core.forms import Dialect, Form, Heading, Reasoning, TagsBody
 from proxy.core.protocol import RESULT_MARKS, RESULTS_LINE
 from proxy.core.scanner import Marks
 
@@ -34,6 +34,7 @@ class Grammar:
     openers: Marks
     heads: Marks  # openers that count as the first thing of an answer alone
     closers: Marks
+    section_ends: Marks  # what may stand behind the last call of several, closers of other families among it
     ends: Marks
     think_openers: Marks
     think_closers: Marks
@@ -90,7 +91,8 @@ def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dial
     closers_of = _closers_of(reasoning)
     anywhere = frozenset(pair.opener for pair in reasoning if pair.anywhere)
     stray_closers = frozenset(closer for form in known.values() for closer in form.closers)
-    late_closers = frozenset(closer for form in foreign.values() for closer in form.closers) - stray_closers
+    late_closers = frozenset(closer for form in foreign.values() for closer in form.closers)
+    late_closers = (late_closers | _ends_of(known.values())) - stray_closers
     think_closers = frozenset(pair.closer for pair in reasoning)
     wrappers = frozenset(mark for row in rows for mark in row.wrappers)
     strays = frozenset(pair.closer for pair in reasoning if pair.anywhere)
@@ -113,6 +115,7 @@ def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dial
         openers=Marks(openers),
         heads=Marks(frozenset(forms) - openers),
         closers=Marks(stray_closers),
+        section_ends=Marks(wrappers | stray_closers | late_closers),
         ends=Marks({*openers, *stray_closers, *late_closers}),
         think_openers=Marks(closers_of),
         think_closers=Marks(think_closers),
@@ -136,6 +139,12 @@ def _merged(forms: Iterable[Form]) -> dict[str, Form]:
             closers = dict.fromkeys((*first.closers, *form.closers))
             merged[form.opener] = replace(first, bodies=tuple(bodies), closers=tuple(closers))
     return merged
+
+
+def _ends_of(forms: Iterable[Form]) -> frozenset[str]:
+    """The tags that close calls within what stands around them."""
+    bodies = (body for form in forms for body in form.bodies if isinstance(body, TagsBody))
+    return frozenset(body.call_end for body in bodies if body.call_end and "{" not in body.call_end)
 
 
 def _closers_of(reasoning: Iterable[Reasoning]) -> dict[str, tuple[str, ...]]:

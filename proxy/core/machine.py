@@ -50,6 +50,7 @@ class Machine(ABC):
         self._code = Code()
         self._region: Region | None = None
         self._tentative: Tentative | None = None
+        self._open_ended = False  # a call has just ended without a closer
         self._fence_line = ""  # the line that opened a code fence, while a call may follow
 
     def _take_in(self, text: str) -> None:
@@ -87,6 +88,7 @@ class Machine(ABC):
     def _show(self, text: str) -> None:
         """``text`` is part of the answer."""
         if text:
+            self._open_ended = self._open_ended and text.isspace()
             self._code.advance(text)
             self._out.text(text)
 

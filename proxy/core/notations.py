@@ -12,7 +12,7 @@ PYTHON = PythonBody()
 LOOSE_PYTHON = PythonBody(loose=True)
 
 _NAME = r"(?P<name>[\w.:/-]+)"
-_ATTRIBUTE = r"""{}=(?P<quote>["'])(?P<{}>[^<>]*?)(?P=quote)"""
+_ATTRIBUTE = r"""{}=(?P<quote>["'])(?P<{}>(?:(?!(?P=quote))[^<>])*)(?P=quote)"""
 
 
 def headed(header: str, until: str = "{") -> JsonBody:
@@ -26,12 +26,12 @@ def invoke(prefix: str = "", *, before: str = "", label: str = "", behind: str =
     ``before`` and ``behind`` stand around each call; ``label`` matches what may stand behind the former.
     """
     tag = re.escape(prefix)
-    said = r"""(?:\s+string=["'](?:(?P<string>true)|(?P<json>false))["'])?"""
+    said = r"""(?:[^<>]*?\sstring=["'](?:(?P<string>true)|(?P<json>false))["'])?[^<>]*"""
     return TagsBody(
         lead=before or f"<{prefix}invoke",
-        call=re.compile(rf"{re.escape(before)}\s*{label}<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}\s*/?>"),
+        call=re.compile(rf"{re.escape(before)}\s*{label}<{tag}invoke\s+{_ATTRIBUTE.format('name', 'name')}[^<>]*>"),
         call_end=f"</{prefix}invoke>{behind}",
-        parameter=re.compile(rf"<{tag}parameter\s+{_ATTRIBUTE.format('name', 'key')}{said}\s*>"),
+        parameter=re.compile(rf"<{tag}parameter\s+{_ATTRIBUTE.format('name', 'key')}{said}>"),
         parameter_end=f"</{prefix}parameter>",
     )
 
@@ -51,6 +51,7 @@ def pairs(prefix: str = "", between: str = "") -> TagsBody:
         parameter_end=f"</{prefix}arg_value>",
         loose=True,
         own_tags=True,
+        trimmed=False,
     )
 
 
@@ -72,7 +73,7 @@ def messages(openers: tuple[str, ...], *bodies: JsonBody | TagsBody | Heading) -
     return (*tokens, Form("to=", bodies, closers, kept=True, head=True))
 
 
-NAMED_CALL = headed(rf"<tool_call {_ATTRIBUTE.format('name', 'name')}\s*>\s*", until=">")
+LABELLED_CALL = headed(rf"<tool_call\s(?:[^<>]*?{_ATTRIBUTE.format('name', 'name')})?[^<>]*>\s*", until=">")
 MISTRAL_CALL = headed(rf"{_NAME}\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*")
 DEEPSEEK_CALL = headed(rf"(?:function<｜tool▁sep｜>)?{_NAME}\s*(?:<｜tool▁sep｜>)?\s*")
 FUNCTIONARY_CALL = headed(rf"{_NAME}\n")

@@ -5,7 +5,7 @@ The reader is always in one mode, and a mode is one method that uses up some of 
     head        before the first visible character: white space, an opening think mark
     reasoning   between think marks
     text        the answer: looks for marks
-    aside       a think mark that begins a line of the answer, or follows a call
+    quoting     at a call behind a think mark that stands within a line of the answer
     fence       behind the opening line of a code fence: a call may follow
     choose      behind the opener of a call: which kind of body is it?
     body        inside a call: a body reader decides where it ends
@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from proxy.core.bare import begins_bare
 from proxy.core.bodies.base import RawCall
+from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.calls import ToolSet
 from proxy.core.code import TICKS
 from proxy.core.collect import Reply, collect
@@ -100,7 +101,7 @@ class Parser(ReasoningModes):
     @property
     def inside_call(self) -> bool:
         """Whether a call has been opened and is not complete."""
-        return self._region is not None
+        return self._region is not None and not (isinstance(self._body, JsonReader) and self._body.whole)
 
     def feed(self, text: str) -> list[Event]:
         """Read a piece of the reply's text; the events that are certain by now."""
@@ -167,10 +168,13 @@ class Parser(ReasoningModes):
         if mark in ("{", "["):
             return self._maybe_bare(text, at, final)
         if mark in table.forms:
+            if self._literal_think and self._code.outside:
+                self._mode = self._quoting
+                return at, True
             return self._open(mark, at)
         if mark in table.lone_closers and not self._had_reasoning and not self._code.inline:
             if self._literal_think:
-                self._literal_think = False
+                self._literal_think = ""
                 self._show(mark)
             else:
                 self._late_reasoning(mark, end)
@@ -180,10 +184,11 @@ class Parser(ReasoningModes):
             self._open_reasoning(mark)
         elif mark in table.closers_of:
             if self._code.line_start or self._out.behind_call:
-                self._mode = self._aside
-                return at, True
-            self._literal_think = True
-            self._show(mark)
+                self._out.reason("\n\n")
+                self._open_reasoning(mark)
+            else:
+                self._literal_think = mark
+                self._show(mark)
         elif mark in table.think_closers.marks:
             if self._out.has_text and mark not in table.wrappers:
                 self._show(mark)
@@ -226,6 +231,9 @@ class Parser(ReasoningModes):
         if line:
             self._code.fence = text[at:end]
             self._fence_line = text[at:line]
+            if len(text[end:line].split()) > 1:  # words, and so no part of a call
+                self._show(self._fence_line)
+                self._fence_line = ""
             self._mode = self._fence
             return line, True
         self._code.run(text[at:end])
@@ -265,6 +273,8 @@ class Parser(ReasoningModes):
         reasoning = "".join(self._out.reasoning)
         wanted = self._read_calls and self._tools and not self._cut and self._failure is None
         if not wanted or not self._out.empty or not self._grammar.openers.find(reasoning):
+            return
+        if self._grammar.think_closers.find(reasoning):  # of another family: what stands behind it may be the answer
             return
         for call in self._trailing_calls(reasoning):
             resolved = self._tools.resolve(call, self._out.calls)

@@ -63,7 +63,8 @@ class _ValidCalls(Parser):
         self.certain = self._total - held
 
     def _no_body(self, region: Region, text: str, at: int, final: bool) -> Step:
-        if region.opener in self._grammar.wrappers and not region.form.kept and self._grammar.openers.at(text, at):
+        wraps = region.opener in self._grammar.wrappers and not region.form.kept and self._grammar.openers.at(text, at)
+        if wraps and self._tentative is None:  # else it is held with the calls that wait
             self._wrapper += region.size
             self._wraps = True
         return super()._no_body(region, text, at, final)

@@ -44,7 +44,7 @@ class TentativeModes(Machine):
         In a dialect whose calls have no mark it is one wherever it stands.
         """
         head = self._out.empty
-        places = self._code.line_start and (head or text[at] == "{")
+        places = text[at] == "{" or (self._code.line_start and head)
         bare: bool | None = False
         if (places or self._grammar.bare) and self._code.outside and not self._headed:
             bare = begins_bare(self._tools, text, at, final=final)
@@ -76,7 +76,7 @@ class TentativeModes(Machine):
         if here == len(text):
             if not final:
                 return here, False
-            if held.orphan:
+            if held.orphan or self._cut:
                 self._as_text("")
             else:
                 self._accept(held)
@@ -84,19 +84,24 @@ class TentativeModes(Machine):
         if held.rule == "fence" and held.closed and text.startswith(_FENCES, here):
             return self._another_fence(held, text, here, final)
         if held.rule == "fence" and not held.closed and text.startswith(self._code.fence, here):
+            end = TICKS.match(text, here).end()  # type: ignore[union-attr]  # it begins with the fence
+            if end == len(text) and not final:
+                return here, False
             held.closed = True
-            held.raw.append(self._code.fence)
-            here += len(self._code.fence)
+            held.raw.append(text[here:end])
             self._code.fence, self._code.line_start = "", False
-            return here, True
-        closers, openers = self._grammar.closers, self._grammar.openers
+            return end, True
+        closers, openers, sections = self._grammar.closers, self._grammar.openers, self._grammar.section_ends
+        if held.rule == "fence" and not held.closed and (mark := sections.at(text, here)):
+            held.raw.append(mark)
+            return here + len(mark), True
         if held.rule == "whole" and (mark := closers.at(text, here)):
             self._accept(held)
             return here + len(mark), True
         if held.rule == "fence" and not held.closed and (mark := openers.at(text, here)):
             return self._open(mark, here)
         fences = marks_of(frozenset((self._code.fence,) if self._code.fence else _FENCES))
-        undecided = (closers, openers, self._grammar.terminator_marks, fences)
+        undecided = (closers, openers, sections, self._grammar.terminator_marks, fences)
         if not final and any(marks.may_start(text, here) for marks in undecided):
             return here, False
         self._as_text("")
@@ -108,7 +113,7 @@ class TentativeModes(Machine):
         line = self._code.opens_fence(text, at, end, final=final)
         if line is None:
             return at, False
-        if not line:
+        if not line or len(text[end:line].split()) > 1:
             self._as_text("")
             return at, True
         self._code.fence = text[at:end]
@@ -126,8 +131,11 @@ class TentativeModes(Machine):
                 self._as_text("")
                 return at, True
         if line >= 0 or final or len(text) - at > _LONGEST_CODE_LINE:
-            self._code.inline = 0
-            self._accept(held)
+            if self._cut:
+                self._as_text("")
+            else:
+                self._code.inline = 0
+                self._accept(held)
             return at, True
         return at, False
 

@@ -39,7 +39,7 @@ class ReasoningModes(CallModes):
     def _begin(self) -> None:
         super()._begin()
         self._had_reasoning = False
-        self._literal_think = False  # an opening think mark stands in the answer, so its closer belongs there too
+        self._literal_think = ""  # the opening think mark within the answer, so its closer belongs there too
         self._think_closers = Marks(())
 
     def _head(self, text: str, at: int, final: bool) -> Step:
@@ -103,23 +103,18 @@ class ReasoningModes(CallModes):
         self._out.reason(text[at:hold])
         return hold, False
 
-    def _aside(self, text: str, at: int, final: bool) -> Step:
-        """A think mark in the answer: what follows is reasoning if it is closed, or holds calls, else text."""
-        mark = self._grammar.think_openers.at(text, at)
-        assert mark is not None  # noqa: S101 (the mode says so)
-        begin = at + len(mark)
-        found = marks_of(frozenset(self._grammar.closers_of[mark])).find(text, begin, final=final)
+    def _quoting(self, text: str, at: int, final: bool) -> Step:
+        """A call behind a think mark within a line: a draft if that is closed, and stays text, else a call."""
+        closers = marks_of(frozenset(self._grammar.closers_of[self._literal_think]))
+        found = closers.find(text, at, final=final)
         if found is None and not final:
             return at, False
+        self._literal_think = ""
         self._mode = self._text
-        if found is None and self._grammar.openers.find(text, begin) is None:
-            self._show(mark)
-            return begin, True
-        end, past = (found.start, found.end) if found else (len(text), len(text))
-        self._had_reasoning = True
-        self._source.clear()
-        self._out.reason(("\n\n" if self._out.reasoning else "") + text[begin:end])
-        return past, True
+        if found is None:
+            return at, True
+        self._show(text[at : found.end])
+        return found.end, True
 
     def _late_reasoning(self, mark: str, end: int) -> None:
         """A closing think mark without its opener: what stands before it was reasoning, if that can still be said."""

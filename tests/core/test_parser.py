@@ -278,7 +278,7 @@ ROWS = (
     ),
     Row("a draft behind the call", f"{NOON}<think>Or {OSLO}", (NOON_CALL,), reasoning=f"Or {OSLO}"),
     Row("reasoning and more of it", "<think>A.</think>B.\n<think>C.</think>\nD.", (), "B.\n\nD.", "A.\n\nC."),
-    Row("a think mark on a line of its own", "Write\n<think>\nfirst.", content="Write\n<think>\nfirst."),
+    Row("a think mark on a line of its own", "Write.\n<think>\nHm.", content="Write.", reasoning="Hm."),
     Row("think marks in code", "Write `</think>` last.", content="Write `</think>` last."),
     # calls in code, and calls without a tag
     Row("inline code", f"Write `{NOON}` to call.", content=f"Write `{NOON}` to call."),
@@ -331,6 +331,79 @@ ROWS = (
         f"```\n{OSLO}\n```\n```\n{NOON}\n```\nSo it is done.",
         content=f"```\n{OSLO}\n```\n```\n{NOON}\n```\nSo it is done.",
     ),
+    # drafts and explanations never run
+    Row("a draft within a line", f"Hi <think>{NOON}</think>", content=f"Hi <think>{NOON}</think>"),
+    Row(
+        "a draft behind a call's line", f"{OSLO} and <think>{NOON}</think>", (OSLO_CALL,), f"and <think>{NOON}</think>"
+    ),
+    Row("a think mark that is only named", f"Use the <think> tag.\n{NOON}", (NOON_CALL,), "Use the <think> tag."),
+    Row(
+        "a fenced example that its opener closes",
+        f"Like\n```xml\n{NOON.replace('</', '<')}\n```\nso. Now:\n{OSLO}",
+        (OSLO_CALL,),
+        f"Like\n```xml\n{NOON.replace('</', '<')}\n```\nso. Now:",
+    ),
+    Row("a fenced call that its opener closes", f"```xml\n{NOON.replace('</', '<')}\n```", (NOON_CALL,)),
+    Row(
+        "an example within a section",
+        f"```\n<tool_calls>\n{NOON}\n</tool_calls>\n```\nso.",
+        content=f"```\n<tool_calls>\n{NOON}\n</tool_calls>\n```\nso.",
+    ),
+    Row("a fenced section of calls", f"```\n<tool_calls>\n{NOON}\n</tool_calls>\n```", (NOON_CALL,)),
+    Row("cut in inline code", f"Use `{NOON}", content=f"Use `{NOON}", given="length", finish="length"),
+    Row("cut in a fence", f"So:\n```\n{NOON}\n", content=f"So:\n```\n{NOON}", given="length", finish="length"),
+    Row(
+        "reasoning closed by another mark", f"<think>{NOON}</thinking>\n{OSLO}", reasoning=f"{NOON}</thinking>\n{OSLO}"
+    ),
+    Row(
+        "a closer in quotes, and no other",
+        '<tool_call>{"name": "run", "arguments": {"command": "rm "</tool_call>"/x',
+        content='<tool_call>{"name": "run", "arguments": {"command": "rm "</tool_call>"/x',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "an undeclared parameter that nothing closes",
+        "<function=run>\n<parameter=command>\nls\n<parameter=foo>\n1\n</parameter>\n</function>",
+        content="<function=run>\n<parameter=command>\nls\n<parameter=foo>\n1\n</parameter>\n</function>",
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "a line break in elements is no parameter",
+        "<tool_call>\n<write_file><path>a</path>\n<content>b\n<br>\nc</content>\n</write_file></tool_call>",
+        content="<tool_call>\n<write_file><path>a</path>\n<content>b\n<br>\nc</content>\n</write_file></tool_call>",
+        problems=frozenset({"unreadable"}),
+    ),
+    # tags around calls
+    Row("attributes", '<tool_call id="1" name="get_time" n="2">{}</tool_call>', (NOON_CALL,)),
+    Row("an attribute that says nothing", f"<tool_call id='1'>{NOON.removeprefix('<tool_call>')}", (NOON_CALL,)),
+    Row(
+        "attributes of parameters",
+        '<invoke name="run" id="1"><parameter name="command" type="string">ls</parameter></invoke>',
+        (("run", {"command": "ls"}),),
+    ),
+    Row("another family's call in our tag", '<tool_call><invoke name="get_time"></invoke></tool_call>', (NOON_CALL,)),
+    Row("a closer of another kind", NOON.replace("</tool_call>", "</function>"), (NOON_CALL,)),
+    Row("words behind tags", "<tool_call><function=get_time></function>\nDone.", (NOON_CALL,), "Done."),
+    Row(
+        "JSON in a sentence, closed",
+        '{"name": "get_time"} and {"name": "get_time", "arguments": {}}</tool_call>',
+        (NOON_CALL,),
+        '{"name": "get_time"} and',
+    ),
+    Row(
+        "words between calls in one tag",
+        NOON.replace("</tool_call>", "\nand\n") + OSLO.removeprefix("<tool_call>"),
+        (NOON_CALL, OSLO_CALL),
+        "and",
+    ),
+    Row(
+        "a tag named after a call",
+        f"{NOON.removesuffix('</tool_call>')}\n\nThe <tool_call> tag.",
+        (NOON_CALL,),
+        "The <tool_call> tag.",
+    ),
+    Row("words on a fence's line", f"```I look.\n{NOON}```", (NOON_CALL,), "```I look."),
+    Row("a longer closing fence", f"```\n{NOON}\n````", (NOON_CALL,)),
     # results that the model makes up
     Row(
         "a result behind a call",

@@ -103,7 +103,7 @@ def test_other_text_comes_back_as_it_is(text: str) -> None:
 
 def test_text_flows_while_it_cannot_be_a_call() -> None:
     reading = reader()
-    assert reading.feed(TextDelta("It is {")) == [TextDelta("It is {")]
+    assert reading.feed(TextDelta("It is {x")) == [TextDelta("It is {x")]
     assert reading.feed(TextDelta(" noon \n")) == [TextDelta(" noon")]
     assert reading.feed(TextDelta("<tool_")) == []
     assert reading.feed(TextDelta("box>")) == [TextDelta(" \n<tool_box>")]

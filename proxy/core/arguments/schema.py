@@ -88,6 +88,13 @@ class ToolSchema:
         except RecursionError:
             return False
 
+    def names(self, name: str) -> bool:
+        """Whether the schema says something of a parameter ``name``."""
+        try:
+            return bool(self._nodes(name))
+        except RecursionError:
+            return False
+
     def is_text(self, name: str, string: bool | None = None) -> bool:
         """Whether ``typed`` makes a string of parameter ``name`` whatever its text; ``string`` as there."""
         if string is not None:

@@ -21,7 +21,8 @@ class RawCall:
     """A call as the model wrote it: the name unmatched, the arguments as the text of a JSON object or as raw values.
 
     ``repairs`` are sentences, one for each kind of repair that was needed. ``explicit``: the model wrote arguments.
-    ``loose``: nothing but the name makes it a call, so it must be a declared one.
+    ``loose``: nothing but the name makes it a call, so it must be a declared one. ``guessed``: where a value ends was
+    told by what looks like the next parameter, so that must be a declared one.
     """
 
     name: str
@@ -29,6 +30,7 @@ class RawCall:
     repairs: tuple[str, ...] = ()
     explicit: bool = True
     loose: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,11 @@ class JsonReader:
             if status is not None:
                 return at, status
 
+    @property
+    def whole(self) -> bool:
+        """Whether the JSON so far is complete, whatever may follow."""
+        return bool(self._values) and self._automaton is None and not self.broken
+
     def open_arguments(self) -> tuple[str, str] | None:
         """The name, and the text so far of the arguments, of the one call that is still being written.
 
@@ -105,7 +110,7 @@ class JsonReader:
         if self._spec.header is not None:
             found = self._spec.header.match(text, at)
             assert found is not None  # noqa: S101 (``fits`` matched it)
-            self._name, at = found["name"].strip(), found.end()
+            self._name, at = found["name"] and found["name"].strip(), found.end()
         fence = _FENCE_OPEN.match(text, at)
         at = fence.end() if fence else _SPACE.match(text, at).end()  # type: ignore[union-attr]
         self._use(text, start, at)
@@ -167,7 +172,7 @@ class JsonReader:
         found = self._ends.find(text, at, final=final)
         if found and found.start <= limit:
             self._finish()
-            if found.mark in self._openers.marks:
+            if found.mark in self._openers.marks or "{" in text[at : found.start]:  # perhaps the next call
                 return at, Status.DONE
             self.reading.dropped = text[at : found.start].strip()
             return found.end, Status.DONE

@@ -26,14 +26,19 @@ class SpanReader(ABC):
     """Finds the end of a body. ``closers`` end it, else ``own_end``, which is then a part of the body.
 
     ``openers`` begin the next call and so end this one as well. ``finals`` are the texts a whole body may end with.
+    With closers, the text behind an ``own_end`` is no part of the body unless it begins with ``goes_on``.
     """
 
-    def __init__(self, closers: Marks, openers: Marks, *, own_end: str, finals: tuple[str, ...]) -> None:
+    def __init__(
+        self, closers: Marks, openers: Marks, *, own_end: str, finals: tuple[str, ...], goes_on: str = ""
+    ) -> None:
         self.reading = Reading()
         self._own_end = "" if closers.marks else own_end
+        self._soft_end = own_end if closers.marks and goes_on else ""
+        self._goes_on = goes_on
         self._closers = closers if closers.marks else marks_of(frozenset((own_end,)))
         self._openers = openers
-        self._marks = marks_of(self._closers.marks | openers.marks)
+        self._marks = marks_of(self._closers.marks | openers.marks | ({self._soft_end} - {""}))
         self._finals = finals
         self._text = StringIO()
         self._tail = ""
@@ -66,6 +71,12 @@ class SpanReader(ABC):
                 if ends and not self._quoted and self._complete(self._own_end, closed=True, forgiving=True):
                     return found.end, Status.DONE
                 self._quoted = max(0, self._quoted - 1)
+            elif found.mark == self._soft_end:
+                follows = self._text_follows(text, found.end, final=final)
+                if follows is None:
+                    return found.start, Status.MORE
+                if follows and self._complete(found.mark, closed=True):
+                    return found.end, Status.DONE
             elif self._length:
                 if self._complete("", closed=True):
                     return found.start, Status.DONE
@@ -75,8 +86,11 @@ class SpanReader(ABC):
         hold = self._marks.hold(text, at)
         self._use(text[at:hold])
         if final:
-            if len(text) - hold > _SHORTEST_END and self._complete(self._own_end, closed=True):
-                return len(text), Status.DONE
+            cut = text[hold:]  # the reply ends within a mark
+            if len(cut) > _SHORTEST_END:
+                end = self._soft_end if self._soft_end.startswith(cut) else self._own_end
+                if self._complete(end, closed=True):
+                    return len(text), Status.DONE
             self._use(text[hold:])
             hold = len(text)
         return hold, Status.DONE if final and self._complete("", closed=False) else Status.MORE
@@ -95,6 +109,16 @@ class SpanReader(ABC):
         if self._openers.at(text, at):
             return True
         return None if not final and self._openers.may_start(text, at) else False
+
+    def _text_follows(self, text: str, at: int, *, final: bool) -> bool | None:
+        """Whether something stands at ``at`` that is no part of the body, nor ends it; None: not known yet."""
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
+        rest = text[at : at + len(self._goes_on)]
+        if rest == self._goes_on or self._closers.at(text, at) or self._openers.at(text, at):
+            return False
+        if final:
+            return bool(rest) and not self._closers.may_start(text, at)
+        return None if self._goes_on.startswith(rest) or self._marks.may_start(text, at) else True
 
     def _complete(self, mark: str, *, closed: bool, forgiving: bool = False) -> bool:
         """Whether the text so far, and ``mark``, is a whole body."""

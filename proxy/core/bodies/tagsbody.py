@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
 
 from proxy.core.arguments.jsontext import dumps, members
@@ -26,6 +27,7 @@ _ITEM = "item"
 _WIDEST_INDENT = 64
 _LONGEST_TAG = 300
 _DEEPEST = 500
+_WIDEST_ELEMENT = 1_000  # characters of one line in which a quoted element is looked for
 _MOST_STOPS = 16  # ends of broken JSON that are tried
 
 
@@ -35,7 +37,8 @@ class TagsReader(SpanReader):
     def __init__(self, spec: TagsBody, closers: Marks, openers: Marks) -> None:
         self._spec = spec
         finals = (spec.call_end or spec.parameter_end).rpartition("}")[2]
-        super().__init__(closers, openers, own_end=spec.call_end or "", finals=(finals, "}"))
+        call_end = "" if spec.call_end is None or "{" in spec.call_end else spec.call_end
+        super().__init__(closers, openers, own_end=call_end, finals=(finals, "}"), goes_on=spec.lead)
 
     @staticmethod
     def fits(spec: TagsBody, text: str, *, final: bool) -> bool | None:
@@ -51,15 +54,16 @@ class TagsReader(SpanReader):
     def begun(self) -> Begun | None:
         """What is certain by now of the first call; None if nothing is, or if its values are not simply text."""
         try:
-            return None if self._spec.nested else _Markup(self._spec, self._text.getvalue(), forgiving=False).begun()
+            return None if self._spec.nested else _Markup(self._spec, self._text.getvalue()).begun()
         except ValueError:
             return None
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
-        if (not closed and self._spec.call_end is None) or (forgiving and self._spec.nested):
+        if (not closed and self._spec.call_end is None) or (forgiving and not self._spec.forgiven):
             return None
         try:
-            return _Markup(self._spec, text, forgiving=forgiving, in_quotes=self._in_quotes).calls()
+            markup = _Markup(self._spec, text, forgiving=forgiving, closed=closed, in_quotes=self._in_quotes)
+            return markup.calls()
         except (ValueError, RecursionError):
             return None
 
@@ -70,11 +74,20 @@ def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
     return spec.call.match(text) is not None
 
 
+@lru_cache(maxsize=256)
+def _opener_of(closing: str) -> re.Pattern[str]:
+    """What opens the elements that ``closing``, a tag, closes."""
+    return re.compile(rf"<{re.escape(closing[2:-1])}(?:\s[^<>]*)?(?<!/)>")
+
+
 class _Markup:
     """One body's text. Everything raises ``ValueError`` where the text is not what it should be."""
 
-    def __init__(self, spec: TagsBody, text: str, *, forgiving: bool, in_quotes: bool = False) -> None:
+    def __init__(
+        self, spec: TagsBody, text: str, *, forgiving: bool = False, closed: bool = False, in_quotes: bool = False
+    ) -> None:
         self._spec = spec
+        self._closed = closed  # the text ends at the closer of what stands around it
         self._in_quotes = in_quotes  # the closer behind the text stands in quotes
         self._text = text
         self._forgiving = forgiving
@@ -119,9 +132,9 @@ class _Markup:
             certain = certain if quoted else at
             if len(self._text) - at < _LONGEST_TAG:
                 return certain, None
-            if self._text.startswith(end, at) and not quoted and self._goes_on(at + len(end), call_end):
+            if self._closes(at, end, start, quoted, call_end):
                 return at, at + len(end)
-            at = self._text.find(self._first, self._skip(at, quoted))
+            at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
         return (certain if quoted else len(self._text)), None
 
     def _plain(self, opened: re.Match[str], stop: int) -> Value:
@@ -150,13 +163,14 @@ class _Markup:
             whole = True
         else:
             values, at = self._values(at, end)
-            call = RawCall(name, tuple(values), loose=self._spec.loose and not (values and self._spec.own_tags))
-            whole = self._forgiving
+            loose = self._spec.loose and not (values and self._spec.own_tags)
+            call = RawCall(name, tuple(values), loose=loose, guessed=self._forgiving)
+            whole = self._forgiving or self._closed
         if end is None:
             return call, at
         if self._text.startswith(end, at):
             return call, at + len(end)
-        if whole and at == len(self._text):
+        if whole and (at == len(self._text) or (self._spec.lead and self._spec.call.match(self._text, at))):
             return call, at
         raise ValueError("the call is not closed")
 
@@ -197,11 +211,14 @@ class _Markup:
             elements = self._elements(value.text) if self._spec.nested else None
             values[value.key] = value if elements is None else Value(value.key, elements, string=False)
             at = self._space(at)
+            end = self._spec.parameter_end.format(key=opened["key"])
+            while not self._spec.nested and self._text.startswith(end, at):  # written twice
+                at = self._space(at + len(end))
         return list(values.values()), at
 
     def _elements(self, text: str) -> str | None:
         """The JSON text of a value that is made of elements; None if it is plain text."""
-        inner = _Markup(self._spec, text, forgiving=False)
+        inner = _Markup(self._spec, text)
         at = inner._space(0)
         if self._spec.parameter.match(text, at) is None:
             return None
@@ -226,16 +243,33 @@ class _Markup:
         quoted: list[str] = []  # closing tags of the markup that is open inside the value
         at = self._text.find(self._first, start)
         while at >= 0:
-            if self._text.startswith(end, at) and not quoted and self._goes_on(at + len(end), call_end):
+            if self._closes(at, end, start, quoted, call_end):
                 return at, at + len(end)
             if self._forgiving and self._call_goes_on(at, call_end):
                 return at, at
-            at = self._text.find(self._first, self._skip(at, quoted))
+            at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
         if self._forgiving:
             return len(self._text), len(self._text)
         raise ValueError("the value is not closed")
 
-    def _skip(self, at: int, quoted: list[str]) -> int:
+    def _closes(self, at: int, end: str, start: int, quoted: list[str], call_end: str | None) -> bool:
+        """Whether the closing tag of the value that begins at ``start`` stands at ``at`` and is one.
+
+        It is where the markup goes on behind it, and where it stands as the templates lay it out, at the end of a line,
+        alone there if the value began on a line of its own: what follows is then no part of the value.
+        """
+        if quoted or not self._text.startswith(end, at):
+            return False
+        past = at + len(end)
+        if self._goes_on(past, call_end) or self._text.startswith(end, self._space(past)):
+            return True
+        alone = self._begins_line(at) or not self._text.startswith("\n", start)
+        return not self._spec.nested and alone and self._ends_line(past)
+
+    def _ends_line(self, at: int) -> bool:
+        return self._text[at : at + _WIDEST_INDENT].lstrip(" \t").startswith("\n")
+
+    def _skip(self, at: int, key: str, quoted: list[str], call_end: str | None) -> int:
         """The index behind the tag at ``at`` if it belongs to quoted markup, else the next one."""
         for depth in reversed(range(len(quoted))):
             if self._text.startswith(quoted[depth], at):
@@ -252,11 +286,24 @@ class _Markup:
             if self._call_goes_on(self._space(opened.end()), closing):
                 quoted.append(closing)
                 return opened.end()
-        opened = self._spec.parameter.match(self._text, at)
-        if opened is not None and (quoted or self._spec.nested or self._begins_line(at)):
-            quoted.append(self._spec.parameter_end.format(key=opened["key"]))
+        opened, closing = self._spec.parameter.match(self._text, at), self._spec.parameter_end
+        if opened is not None:
+            closing = closing.format(key=opened["key"])
+        elif closing.startswith("</"):  # another element that the same tag closes
+            closing = closing.format(key=key)
+            opened = _opener_of(closing).match(self._text, at)
+        if opened is None:
+            return at + 1
+        if quoted or self._spec.nested or self._begins_line(at) or self._on_line(opened.end(), closing, call_end):
+            quoted.append(closing)
             return opened.end()
         return at + 1
+
+    def _on_line(self, at: int, closing: str, call_end: str | None) -> bool:
+        """Whether ``closing`` follows on the same line, and does not close the value that this is in."""
+        line = self._text.find("\n", at, at + _WIDEST_ELEMENT)
+        found = self._text.find(closing, at, line if line >= 0 else at + _WIDEST_ELEMENT)
+        return found >= 0 and not self._goes_on(found + len(closing), call_end)
 
     def _begins_line(self, at: int) -> bool:
         return self._text[max(0, at - _WIDEST_INDENT) : at].rstrip(" \t").endswith("\n")

@@ -98,7 +98,8 @@ def test_a_call_that_is_never_closed_ends_with_the_form() -> None:
     [
         "<function=f><parameter=a>1</parameter><parameter=a>2</parameter></function></tool_call>",
         "<function=f>words</function></tool_call>",
-        "<function=f></function>words</tool_call>",
+        "<function=f><parameter=a>1</parameter>\nwords\n</function></tool_call>",
+        "<function=f>\n<parameter=a>\n1\n</parameter>\n<parametr=b>\n2\n</parameter>\n</function></tool_call>",
         "<function=f><parameter=a>1</tool_call> and text",
         "<function=f><parameter=a>1",
         "<function=f",
@@ -107,6 +108,34 @@ def test_a_call_that_is_never_closed_ends_with_the_form() -> None:
 )
 def test_what_has_no_single_reading_is_refused(text: str) -> None:
     assert run(text)[0] is Status.MORE
+
+
+@pytest.mark.parametrize("behind", ["words</tool_call>", "\n</function>", " <x>"])
+def test_text_behind_the_last_tag_ends_the_body(behind: str) -> None:
+    assert run("<function=f></function>" + behind) == (Status.DONE, behind, [RawCall("f", ())])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<function=f><parameter=a>1</parameter></parameter></function>",
+        "<function=f>\n<parameter=a>\n1\n</parameter>\n</parameter>\n</function>",
+        "<function=f><parameter=a>1</parameter></tool_call>",
+        "<function=f><parameter=a>1</parameter></function></functi",
+    ],
+)
+def test_tags_too_many_or_too_few_around_whole_values(text: str) -> None:
+    assert run(text)[2][0].arguments == (Value("a", "1"),)
+
+
+def test_the_next_call_ends_one_without_its_last_tag() -> None:
+    calls = run("<function=f><parameter=a>1</parameter>\n<function=g></function></tool_call>", closers=CLOSERS)[2]
+    assert [call.name for call in calls][:1] == ["f"]
+
+
+def test_elements_of_the_same_kind_are_data() -> None:
+    inner = '<a>\n<parameter name="x">1</parameter>\n  <parameter>2</parameter> <parameter>3</parameter>\n</a>'
+    assert values(function(("a", inner), ("b", "2"))) == {"a": inner, "b": "2"}
 
 
 def test_several_calls_in_one_tag() -> None:
