@@ -170,6 +170,15 @@ def test_fragments_of_markup_are_a_prefix_or_end_in_an_error(
         assert essence(streamed) == essence(parse(text, TOOLS, dialect=row))
 
 
+@pytest.mark.parametrize("step", [1, 3, 5, 11])
+def test_short_values_of_markup_flow_as_they_are(step: int) -> None:
+    text = "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>content</arg_key>\n"
+    text += "<arg_value>b</arg_value>\n</tool_call>"
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    streamed = read(pieces, TOOLS, stream_arguments_after=0)
+    assert essence(streamed) == essence(parse(text, TOOLS))
+
+
 @pytest.mark.parametrize("name", ["functions", "pairs"])
 def test_a_long_value_of_markup_flows(name: str) -> None:
     head, element, tail = TAGS[name]

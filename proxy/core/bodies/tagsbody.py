@@ -26,6 +26,7 @@ _NAME_SO_FAR = re.compile(r"[\w.:/-]*(?:\s*(?:<[\w/|]*)?|\\)")
 _ITEM = "item"
 _WIDEST_INDENT = 64
 _LONGEST_TAG = 300
+_LONGEST_OPENING = 32  # characters that may still belong to the tag in front of a value
 _DEEPEST = 500
 _WIDEST_ELEMENT = 1_000  # characters of one line in which a quoted element is looked for
 _MOST_STOPS = 16  # ends of broken JSON that are tried
@@ -114,6 +115,8 @@ class _Markup:
         values: list[Value] = []
         at: int | None = self._space(opened.end())
         while at is not None and (opened := self._spec.parameter.match(self._text, at)):
+            if len(self._text) - opened.end() < _LONGEST_OPENING:  # more of it may come
+                break
             stop, at = self._certain(opened.end(), opened["key"], end)
             value = self._plain(opened, stop)
             if at is None:
