@@ -11,6 +11,7 @@ from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.relay import ByteReply, EventReply
 from proxy.surfaces.base import Encoder, Shape, Surface
 from proxy.telemetry import RequestLog
+from proxy.wire.sse import EventCutter
 
 JSON = ("content-type", "application/json")
 STREAM = (
@@ -33,17 +34,19 @@ class Voice:
 
 
 async def send_bytes(exchange: Exchange, reply: ByteReply) -> None:
-    """Send a backend's answer as it came."""
+    """Send a backend's answer as it came. Of events only whole ones go out: an error can follow them."""
     if isinstance(reply.body, bytes):
         await exchange.respond(reply.status, reply.headers, reply.body)
         return
     async with aclosing(reply.body) as pieces:
         if exchange.status is None:
             await exchange.start(reply.status, _for_streams(reply.headers))
+        cutter = EventCutter() if exchange.is_event_stream else None
         async for piece in pieces:
-            if piece:  # an empty one says only that the answer has begun
-                await exchange.write(piece)
-        await exchange.end()
+            whole = cutter.feed(piece) if cutter else piece
+            if whole:  # an empty piece says only that the answer has begun
+                await exchange.write(whole)
+        await exchange.end(cutter.rest if cutter else b"")
 
 
 async def send_events(exchange: Exchange, asked: Surface, encoder: Encoder, reply: EventReply, log: RequestLog) -> None:

@@ -43,8 +43,9 @@ class Connections:
     """Sends requests on pooled connections, without a limit on their number and without cookies.
 
     A server may close an idle connection just when a request goes out on it; llama.cpp closes every one after a stream,
-    and does not say so. Such a request was not read, so it is sent once more, on a new connection. A request that broke
-    on a new connection, after any byte of the answer, or late is never sent again: the backend may be at work on it.
+    and does not say so. Such a request was not read, so it is sent once more, on a new connection; so is one that meets
+    the leavings of an earlier answer, which are no HTTP. A request that broke on a new connection, after any byte of
+    the answer, or late is never sent again: the backend may be at work on it.
 
     ``tls`` is the context for https; by default certificates are verified by the system's store or SSL_CERT_FILE.
     To be used from one event loop.
@@ -69,7 +70,7 @@ class Connections:
         start = clock()
         try:
             return await self._transport(_Kind(tls, proxy, fresh)).handle_async_request(make())
-        except httpx2.TransportError as exc:
+        except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
             if not (ticket.reused and hung_up(exc) and clock() - start < self._stale_within):
                 raise
         finally:
@@ -101,8 +102,10 @@ class Connections:
         return self._given_tls or httpx2.create_ssl_context()
 
 
-def hung_up(exc: httpx2.TransportError) -> bool:
-    """Whether the server closed the connection before the head of its answer had begun."""
+def hung_up(exc: httpx2.TransportError | aiohttp.ClientResponseError) -> bool:
+    """Whether the server closed the connection before the head of its answer had begun, or never began one."""
+    if isinstance(exc, aiohttp.ClientResponseError):
+        return True  # what came is no HTTP
     cause = exc.__cause__
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return isinstance(cause.message, str)  # otherwise it is the part of the head that did arrive

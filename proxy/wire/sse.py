@@ -17,6 +17,7 @@ MAX_FRAME = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _LF = 0x0A
 _CR = 0x0D
+_EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,39 @@ class SseDecoder:
                 code="backend_event_too_large",
                 retryable=False,
             )
+
+
+class EventCutter:
+    """Passes the bytes of an event stream on in whole events: of one that breaks off nothing shows."""
+
+    def __init__(self, max_held: int = MAX_FRAME) -> None:
+        self._max_held = max_held
+        self._held: list[bytes] = []
+        self._size = 0
+        self._tail = b""  # the last bytes of what is held
+
+    @property
+    def rest(self) -> bytes:
+        """What is held: the beginning of an event."""
+        return b"".join(self._held)
+
+    def feed(self, data: bytes) -> bytes:
+        """What goes on now that ``data`` has come. An event of more than ``max_held`` bytes goes on in pieces."""
+        if not data or (not self._size and data.endswith(b"\n\n")):
+            return data
+        joined = self._tail + data
+        end = max([joined.rfind(mark) + len(mark) for mark in _EVENT_ENDS if mark in joined], default=0)
+        end -= len(self._tail)
+        if end <= 0:
+            end = 0 if self._size + len(data) <= self._max_held else len(data)
+        whole = b""
+        if end:
+            whole = b"".join([*self._held, data[:end]])
+            self._held, self._size = [], 0
+        self._held.append(data[end:])
+        self._size += len(data) - end
+        self._tail = joined[-2:] if end < len(data) else b""
+        return whole
 
 
 def frame(data: bytes, event: bytes | None = None) -> bytes:

@@ -84,6 +84,17 @@ async def test_a_request_that_was_being_answered_does_not_go_again(connections: 
         assert len(server.requests) == 2
 
 
+async def test_a_request_that_meets_the_leavings_of_an_earlier_answer_goes_again(connections: Connections) -> None:
+    async with scripted_server(answer(b"1"), raw(b"no HTTP at all\r\n\r\n"), answer(b"2")) as server:
+        assert await post(connections, server.url) == b"1"
+        assert await post(connections, server.url) == b"2"
+        assert server.connections == 2
+    async with scripted_server(raw(b"no HTTP at all\r\n\r\n")) as server:
+        with pytest.raises((httpx2.TransportError, aiohttp.ClientError)):
+            await post(connections, server.url)
+        assert len(server.requests) == 1
+
+
 async def test_a_request_that_broke_late_does_not_go_again() -> None:
     connections = Connections(stale_within=0.0)
     async with scripted_server(answer(b"1"), raw()) as server:

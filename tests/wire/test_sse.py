@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.core.errors import UpstreamError
-from proxy.wire.sse import DONE, MAX_FRAME, Frame, SseDecoder, comment, frame
+from proxy.wire.sse import DONE, MAX_FRAME, EventCutter, Frame, SseDecoder, comment, frame
 
 
 def decode(*chunks: bytes, max_frame: int = MAX_FRAME) -> list[Frame]:
@@ -166,3 +166,33 @@ def test_frames_on_the_wire() -> None:
     assert frame(b"a\nb") == b"data: a\ndata: b\n\n"
     assert comment("keep-alive") == b": keep-alive\n\n"
     assert DONE == b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
+def test_events_are_passed_on_whole_however_they_come(end: bytes) -> None:
+    events = [b"data: %d" % number + end for number in range(3)]
+    stream = b"".join(events) + b"data: ha"
+    for size in range(1, len(stream)):
+        cutter = EventCutter()
+        passed = [cutter.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
+        assert b"".join(passed) == b"".join(events)
+        assert cutter.rest == b"data: ha"
+        for at in range(len(passed)):
+            assert not b"".join(passed[: at + 1]) or b"".join(passed[: at + 1]).endswith(end)
+
+
+def test_an_event_is_passed_on_when_it_is_there() -> None:
+    cutter = EventCutter()
+    assert cutter.feed(b"data: 1\n\n") == b"data: 1\n\n"
+    assert cutter.feed(b"data: 2\n\ndata") == b"data: 2\n\n"
+    assert cutter.feed(b": 3\n") == b""
+    assert cutter.feed(b"") == b""
+    assert cutter.feed(b"\n") == b"data: 3\n\n"
+    assert cutter.rest == b""
+
+
+def test_an_event_without_end_is_not_held_for_ever() -> None:
+    cutter = EventCutter(max_held=10)
+    passed = b"".join(cutter.feed(b"a" * 4) for _ in range(100))
+    assert len(passed) + len(cutter.rest) == 400
+    assert len(cutter.rest) <= 10
