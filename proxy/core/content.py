@@ -44,7 +44,13 @@ def flatten(content: Iterable[Part], image: Callable[[ImagePart], str] = lambda 
 
 
 def words_of(part: OtherPart) -> str:
-    """The text that a part of another type holds (a refusal, a text document), else a line that names its type."""
+    """The text that a part of another type holds, else a line that names its type."""
+    text = text_of(part)
+    return f"[{part.raw.get('type') or 'part'} left out]" if text is None else text
+
+
+def text_of(part: OtherPart) -> str | None:
+    """The text that a part of another type holds (a refusal, a text document), None if it holds none."""
     raw = part.raw
     source = raw.get("source")
     inner: Mapping[str, Json] = source if isinstance(source, Mapping) else raw
@@ -57,7 +63,7 @@ def words_of(part: OtherPart) -> str:
             found = [text for text in texts if isinstance(text, str)]
             if found:
                 return "\n".join(found)
-    return f"[{raw.get('type') or 'part'} left out]"
+    return None
 
 
 def join(blocks: Iterable[Sequence[Part]]) -> tuple[Part, ...]:

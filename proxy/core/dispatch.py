@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from proxy.core.callrules import CallRules
+from proxy.core.content import text_of
 from proxy.core.errors import ClientError
 from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
-from proxy.core.model import AUTO, Json, Request
+from proxy.core.model import AUTO, Json, OtherPart, Request
 from proxy.core.parser import Parser, new_call_id
 from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
@@ -90,7 +91,8 @@ class XmlDispatcher:
 
         Where nothing of tools is in play there is no protocol, and the text passes as it is. A ``response_format`` goes
         on as it is unless tools are offered: a grammar for the answer would make calls impossible.
-        Raises ``ClientError`` when several choices are asked for, and as the prompt does.
+        Raises ``ClientError`` when several choices are asked for, when what is to be answered holds a part that cannot
+        be shown as text (in earlier turns a word says that it was left out), and as the prompt does.
         """
         if _choices(request) > 1:
             raise ClientError(
@@ -106,6 +108,8 @@ class XmlDispatcher:
             closing = render_choice(request)
         elif request.has_tool_history:
             system = render_past()
+        if system:
+            _refuse_unshown(request)
         return replace(
             request,
             messages=render_history(
@@ -158,6 +162,17 @@ class NativeDispatcher:
     def reader(self, request: Request) -> Reader:
         """Passes all events."""
         return NativeReader()
+
+
+def _refuse_unshown(request: Request) -> None:
+    last = request.messages[-1] if request.messages else None
+    for part in last.content if last is not None and last.role == "user" else ():
+        if isinstance(part, OtherPart) and text_of(part) is None:
+            raise ClientError(
+                f"A part of type {part.raw.get('type')!r} cannot be shown to this model while it has tools, since it "
+                "reads text only. Send what the part says as text.",
+                param="messages",
+            )
 
 
 def goes_untouched(request: Request) -> bool:

@@ -10,7 +10,7 @@ from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goe
 from proxy.core.errors import ClientError
 from proxy.core.events import Event, Finish, TextDelta
 from proxy.core.history import HistoryOptions
-from proxy.core.model import AUTO, Json, Message, Request, TextPart, Tool, ToolCall, ToolChoice
+from proxy.core.model import AUTO, Json, Message, OtherPart, Request, TextPart, Tool, ToolCall, ToolChoice
 from proxy.core.prompt import PromptOptions, render_format, render_past, render_protocol
 from tests.support.conversations import assistant, result, user
 
@@ -40,6 +40,18 @@ def test_tools_become_a_system_prompt() -> None:
     assert [message.role for message in prepared.messages] == ["system", "user", "assistant", "user"]
     assert (prepared.tools, prepared.tool_choice, prepared.parallel) == ((), AUTO, True)
     assert (prepared.model, prepared.stream) == ("m", True)
+
+
+def test_what_cannot_be_shown_is_refused_where_it_is_to_be_answered() -> None:
+    audio = OtherPart({"type": "input_audio", "input_audio": {"data": "AAAA"}})
+    spoken = Message("user", (TextPart("What is this?"), audio))
+    with pytest.raises(ClientError, match="'input_audio'"):
+        XmlDispatcher().prepare(replace(ASKED, messages=(spoken,)))
+    later = XmlDispatcher().prepare(replace(ASKED, messages=(spoken, assistant("A bird."), user("Which?"))))
+    assert later.messages[1].text == "What is this?\n[input_audio left out]"
+    assert XmlDispatcher().prepare(Request((spoken,))).messages[0].content[1] == audio
+    noted = Message("user", (OtherPart({"type": "document", "source": {"type": "text", "data": "A note."}}),))
+    assert XmlDispatcher().prepare(replace(ASKED, messages=(noted,))).messages[-1].text == "A note."
 
 
 def test_several_choices_cannot_be_read_from_text() -> None:
