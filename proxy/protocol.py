@@ -50,6 +50,7 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, which need not be the last one that came."""
         self._stop_waiting()
+        self._unset_keepalive_if_required()  # left running by uvicorn after a reset, it keeps all of the last request
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
