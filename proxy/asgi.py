@@ -17,6 +17,10 @@ from proxy.telemetry import MOST_CONTENT
 Headers: TypeAlias = Iterable[tuple[str, str]]
 
 
+STOPPING = "toolgraft.stopping"
+"""The entry of a request's scope that is True once the server is being stopped: what has no end of its own ends now."""
+
+
 class ClientGoneError(Exception):
     """The client closed the connection before its answer was complete."""
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Any
+from typing import Any, cast
 
 import httptools
+from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from proxy.asgi import STOPPING
 from proxy.core.errors import ClientError
 from proxy.telemetry import RequestLog
 from proxy.wire.openai_errors import encode_error
@@ -55,6 +57,12 @@ class Protocol(HttpToolsProtocol):
             self._running.disconnected = True
             self._running.message_event.set()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The server is being stopped: the answers that have begun may end."""
+        if self._running is not None:
+            cast(Scope, self._running.scope)[STOPPING] = True
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Parse ``data``. Reading goes on behind a request that is being answered, or its leaving would not be seen."""
