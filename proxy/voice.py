@@ -46,7 +46,7 @@ async def send_bytes(exchange: Exchange, reply: ByteReply) -> None:
             whole = cutter.feed(piece) if cutter else piece
             if whole:  # an empty piece says only that the answer has begun
                 await exchange.write(whole)
-        await exchange.end(cutter.rest if cutter else b"")
+        await exchange.end(cutter.close() if cutter else b"")
 
 
 async def send_events(exchange: Exchange, asked: Surface, encoder: Encoder, reply: EventReply, log: RequestLog) -> None:

@@ -37,6 +37,7 @@ from proxy.telemetry import RequestLog
 from proxy.transport.failures import UNREACHABLE
 from proxy.transport.headers import client_key, forwarded, returned
 from proxy.transport.upstream import Upstream, UpstreamReply
+from proxy.wire import jsonio
 from proxy.wire.upstream_chat import encode_request
 from proxy.wire.upstream_errors import upstream_error
 
@@ -175,9 +176,7 @@ class Relay:
             whole = await pass_whole(reply, log)
             return ByteReply(reply.status, headers, whole if rescue is None else rescue_whole(whole, rescue, log))
         if rescue is None:
-            return ByteReply(
-                reply.status, headers, await self._begun(pass_stream(reply, log, single=b'"n"' not in body))
-            )
+            return ByteReply(reply.status, headers, await self._begun(pass_stream(reply, log, single=_single(body))))
         return ByteReply(reply.status, headers, await self._begun(rescue_stream(reply, rescue, log)))
 
     async def _translated(self, ask: Ask, log: RequestLog, rescue: Rescue | None) -> EventReply:
@@ -339,6 +338,17 @@ async def _pieces(reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
     async with reply:
         async for piece in reply:
             yield piece
+
+
+def _single(body: bytes) -> bool:
+    """Whether a request, in the format of Chat Completions, asks for one choice."""
+    if b'"n"' not in body:
+        return True
+    try:
+        asked = jsonio.loads(body)
+    except ValueError:
+        return False
+    return isinstance(asked, dict) and asked.get("n") in (None, 1)
 
 
 def _taken(request: Request) -> list[str]:

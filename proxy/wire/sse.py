@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.core.errors import UpstreamError
+from proxy.wire import jsonio
 
 MAX_FRAME = 16 * 1024 * 1024
 """Bytes of one frame that are held in memory. No server sends a megabyte at once; this is a guard, not a format."""
@@ -151,10 +152,11 @@ class EventCutter:
         self._size = 0
         self._tail = b""  # the last bytes of what is held
 
-    @property
-    def rest(self) -> bytes:
-        """What is held: the beginning of an event."""
-        return b"".join(self._held)
+    def close(self) -> bytes:
+        """What is held at the end of the stream, if it is an event but for its blank line."""
+        rest = b"".join(self._held)
+        decoder = SseDecoder(max(len(rest), 1))
+        return rest if all(map(_is_told, [*decoder.feed(rest), *decoder.close()])) else b""
 
     def feed(self, data: bytes) -> bytes:
         """What goes on now that ``data`` has come. An event of more than ``max_held`` bytes goes on in pieces."""
@@ -173,6 +175,14 @@ class EventCutter:
         self._size += len(data) - end
         self._tail = joined[-2:] if end < len(data) else b""
         return whole
+
+
+def _is_told(frame: Frame) -> bool:
+    """Whether the data of a frame are whole: JSON, or the mark of the end."""
+    try:
+        return frame.data.strip() == "[DONE]" or jsonio.loads(frame.data) is not None
+    except ValueError:
+        return False
 
 
 def frame(data: bytes, event: bytes | None = None) -> bytes:
