@@ -39,8 +39,10 @@ WAYS: Mapping[str, Way] = {
     "xml": Way("xml", style="full"),
     "compact": Way("xml, compact", style="compact"),
     "example": Way("xml, with an example", style="full", example="on"),
-    "forced": Way("xml, a call required", style="full", forced=True),
     "always": Way("xml, calls always constrained", style="full", constrain="always"),
     "reask": Way("xml, asked again", style="full", reask=1),
+    "forced": Way("xml, a call required", style="full", forced=True),
+    "forced-compact": Way("xml, compact, a call required", style="compact", forced=True),
+    "forced-example": Way("xml, with an example, a call required", style="full", example="on", forced=True),
 }
 """By short name. ``auto`` is for backends that call tools by themselves; elsewhere it is the same as ``xml``."""

@@ -87,7 +87,9 @@ def test_a_backend_that_says_nothing_has_its_time() -> None:
     assert outcome.error == "no answer within 0.2 seconds"
 
 
-@pytest.mark.parametrize("answer", [{"choices": []}, [], {"choices": [{"message": {"tool_calls": [{"id": "x"}]}}]}])
+@pytest.mark.parametrize(
+    "answer", [{"choices": []}, {"choices": [{}]}, {"choices": [{"message": {"tool_calls": [{"id": "x"}]}}]}]
+)
 def test_a_native_answer_that_is_none_is_an_error(answer: Any) -> None:
     with Backend() as backend:
         backend.script(body(answer))
