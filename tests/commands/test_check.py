@@ -12,7 +12,7 @@ from proxy.cli import main
 from proxy.commands import embedded
 from tests.support.backend import Backend, error, silence
 from tests.support.conversations import FIXTURES
-from tests.support.models import llama_cpp, model, ollama, serving, talk, vllm
+from tests.support.models import PROTOCOL, llama_cpp, model, ollama, serving, talk, vllm
 from tests.support.proxy import free_port
 
 
@@ -48,11 +48,19 @@ def test_ollama_with_a_model_that_calls_tools() -> None:
 
 
 def test_ollama_with_a_model_that_says_it_can_and_does_not() -> None:
+    with ollama(model(needs=PROTOCOL), tools=True) as backend:
+        code, told = report(backend)
+    assert code == 0
+    assert (ways(told)["native"], ways(told)["auto"], ways(told)["xml"]) == (2, 2, 6)
+    assert told["recommended"]["command"].endswith("--dispatcher xml")
+
+
+def test_ollama_with_a_model_whose_calls_it_leaves_in_the_text() -> None:
     with ollama(model(), tools=True) as backend:
         code, told = report(backend)
     assert code == 0
-    assert (ways(told)["native"], ways(told)["xml"]) == (2, 6)
-    assert told["recommended"]["command"].endswith("--dispatcher xml")
+    assert (ways(told)["native"], ways(told)["auto"]) == (2, 6)
+    assert told["recommended"]["settings"] == {"url": backend.url}
 
 
 def test_vllm_without_its_parser() -> None:

@@ -15,7 +15,7 @@ from proxy.measured import examples
 from proxy.telemetry import logger
 from proxy.trial.run import Limits
 from tests.support.backend import Backend, body, text
-from tests.support.models import llama_cpp, model, serving, talk
+from tests.support.models import EXAMPLE, llama_cpp, model, serving, talk
 
 LIMITS = Limits(64, 30)
 
@@ -70,7 +70,7 @@ def test_the_model_that_was_tried_is_not_written_down_unless_it_was_named() -> N
     assert (found.model, found.config.model, named.config.model) == ("scripted", None, "scripted")
 
 
-@pytest.mark.parametrize(("writes", "helps"), [({"needs_example": True}, True), ({"writes": talk}, False)])
+@pytest.mark.parametrize(("writes", "helps"), [({"needs": EXAMPLE}, True), ({"writes": talk}, False)])
 def test_whether_an_example_helps_is_kept(writes: dict[str, Any], helps: bool) -> None:
     with llama_cpp(model(**writes)) as backend:
         report = visit(backend, few=False)

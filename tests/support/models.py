@@ -11,6 +11,9 @@ from tests.support.backend import Backend, Exchange, Reply, body, error
 
 KNOWN = {prompt.messages[0]["content"]: prompt for prompt in read_prompts(BUILTIN)}
 
+PROTOCOL, EXAMPLE = "<tools>", "example_population"
+"""What stands in the prompt where it tells of tools, and where it shows an example of a call."""
+
 Writes = Callable[[Sequence[Call]], str]
 """The text in which a model writes calls."""
 
@@ -50,11 +53,14 @@ def model(
     refuses_tools: str | None = None,
     refuses_system: bool = False,
     drops_system: bool = False,
-    needs_example: bool = False,
+    needs: str = "",
     forced_by: str | None = None,
     thinks: bool = False,
 ) -> Reply:
-    """Answers a chat request. ``forced_by`` is the field that makes it write a call whatever it would say itself."""
+    """Answers a chat request. It writes calls only where the text that it ``needs`` is in its prompt.
+
+    ``forced_by`` is the field that makes it write a call whatever it would say itself.
+    """
 
     async def reply(exchange: Exchange) -> None:
         asked = exchange.request.json
@@ -79,7 +85,7 @@ def model(
                 for number, call in enumerate(calls)
                 for text in [json.dumps(plain(call.arguments))]
             ]
-        elif calls and (not needs_example or "example_population" in said):
+        elif calls and needs in said:
             message["content"] = writes(calls)
         if thinks and "tool_calls" not in message:
             message["content"] = f"Hm.</think>{message['content']}"
