@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import aiohttp
-import httpx2
 
 from proxy.core.errors import UpstreamError
 from proxy.transport import failures
@@ -20,6 +19,10 @@ from proxy.transport.inflate import ENCODINGS, Inflater
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a whole reply that ``read`` takes, unless told otherwise."""
+
+
+_MOST_AT_ONCE = 16 * 1024
+"""Bytes of a piece: what comes faster than it is read must not keep the others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Patience:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self.endless = limits == Limits()
+        """Nothing is bounded."""
         self._clock = asyncio.get_running_loop().time
         self._start = self._clock()
         self._awaited, self._seconds = "", 0.0
@@ -70,14 +75,13 @@ class UpstreamReply:
     case; as a context manager it does.
     """
 
-    def __init__(self, response: httpx2.Response, address: Address, patience: Patience) -> None:
-        self.status = response.status_code
-        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    def __init__(self, response: aiohttp.ClientResponse, address: Address, patience: Patience) -> None:
+        self.status = response.status
+        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.raw_headers]
         self._address = address
         self._patience = patience
-        self._stream = cast(httpx2.AsyncByteStream, response.stream)
-        self._chunks = cast(AsyncGenerator[bytes, None], aiter(self._stream))
-        self._reading = False
+        self._response = response
+        self._content = response.content
         self._closed = False
         self._ended = False
         self.listener: Callable[[bytes], None] | None = None
@@ -106,7 +110,7 @@ class UpstreamReply:
         pieces: list[bytes] = []
         size = 0
         async with self:
-            while fits and (piece := await anext(self, b"")):
+            while fits and (piece := await self.next()):
                 pieces.append(piece)
                 size += len(piece)
                 fits = size <= limit
@@ -116,22 +120,27 @@ class UpstreamReply:
 
     async def aclose(self) -> None:
         """Let go of the connection: back to the pool if the body was read to its end, else closed at once."""
-        self._closed = True
-        with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
-            await self._stream.aclose()
-        if not self._reading:
-            await self._chunks.aclose()
+        if not self._closed:
+            self._closed = True
+            self._response.release()
+            with contextlib.suppress(aiohttp.ClientError):
+                await self._response.wait_for_close()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._closed:
-            raise StopAsyncIteration
-        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
+        piece = await self.next()
         if not piece:
             raise StopAsyncIteration
-        if self.listener is not None:
+        return piece
+
+    async def next(self) -> bytes:
+        """The next piece, empty at the end of the body and once the reply is closed. Raises as ``aiter`` does."""
+        if self._closed:
+            return b""
+        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
+        if piece and self.listener is not None:
             self.listener(piece)
         return piece
 
@@ -151,12 +160,13 @@ class UpstreamReply:
 
     async def _next_chunk(self) -> bytes:
         """The next bytes as they came, empty at the end of the body and after ``aclose``."""
-        self._reading = True
         try:
-            async with self._patience.limit():
-                chunk = await anext(self._chunks, b"")
-        except (httpx2.TransportError, aiohttp.ClientError, OSError) as exc:
-            self._reading = False
+            if self._patience.endless:
+                chunk = await self._content.read(_MOST_AT_ONCE)
+            else:
+                async with self._patience.limit():
+                    chunk = await self._content.read(_MOST_AT_ONCE)
+        except (aiohttp.ClientError, OSError) as exc:
             if self._closed:
                 return b""
             await self.aclose()
@@ -164,10 +174,8 @@ class UpstreamReply:
                 raise self._patience.error(self._address) from None
             raise failures.broke_off(self._address) from exc
         except BaseException:  # cancelled
-            self._reading = False
             await self.aclose()
             raise
-        self._reading = False
         self._patience.begun = True
         if not chunk:
             self._ended = True

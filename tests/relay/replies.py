@@ -37,15 +37,21 @@ class FakeReply:
         return self
 
     async def __anext__(self) -> bytes:
-        if self.closed:
+        piece = await self.next()
+        if not piece:
             raise StopAsyncIteration
+        return piece
+
+    async def next(self) -> bytes:
+        if self.closed:
+            return b""
         if self.pieces:
             return self.pieces.pop(0)
         if self._broken:
             raise UpstreamError("broke off")
         if self._open_ended:
             await asyncio.Event().wait()
-        raise StopAsyncIteration
+        return b""
 
     async def __aenter__(self) -> Self:
         return self
