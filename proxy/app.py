@@ -34,6 +34,7 @@ from proxy.surfaces.memory import Memory
 from proxy.surfaces.messages import Messages
 from proxy.surfaces.responses import Responses
 from proxy.telemetry import RequestLog, logger, write_content
+from proxy.tracing import Traces
 from proxy.transport.upstream import Upstream
 from proxy.voice import JSON, Voice, fail, keep_alive, send_bytes, send_events, warnings
 from proxy.wire import jsonio
@@ -109,6 +110,7 @@ class App:
         self._metrics = Metrics(
             [name for route in self._routing.backends for name in self._routing.names(route.backend)]
         )
+        self._traces = Traces() if config.traces else None
         self._relay: Routes
         reading = ("GET", "HEAD")
         self._router = Router(
@@ -139,6 +141,7 @@ class App:
         log = RequestLog(exchange.request_id, surface="other")
         voice = Voice(Messages.shape if _is_anthropics(exchange) else Chat.shape)
         scope.update(path=canonical(scope["path"]), exchange=exchange, log=log, voice=voice, gate=self._gate)
+        span = self._traces.begin(exchange.headers, log) if self._traces else None
         self._metrics.begin()
         try:
             await self._router(scope, receive, send)
@@ -158,6 +161,8 @@ class App:
         self._metrics.end(log)
         if log.surface not in QUIET:
             log.write()
+            if self._traces and span:
+                self._traces.end(span, log)
             if exchange.kept is not None:
                 write_content(log.id, exchange.asked, bytes(exchange.kept))
 
@@ -175,6 +180,8 @@ class App:
         ):
             self._relay = Routes(self._routing, upstream, capabilities)
             yield
+        if self._traces:
+            await asyncio.to_thread(self._traces.close)
 
     def _generation(self, path: str, surface: Callable[[bytes], Surface], shape: Shape) -> Route:
         """The route of a surface."""

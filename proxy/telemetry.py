@@ -73,6 +73,7 @@ class RequestLog:
     first: float | None = None
     answered: float | None = None
     ended: float | None = None
+    trace: tuple[tuple[str, str], ...] = ()
     tape: Tape | None = field(default=None, repr=False)
 
     @property

@@ -119,7 +119,7 @@ class Relay:
         log.mode, log.backend = "bytes", self._backend.api_root
         log.asked = perf_counter()
         url = self._backend.api_root + path
-        fields = [*forwarded(headers), *self._credentials(headers)]
+        fields = [*_onward(headers, log), *self._credentials(headers)]
         reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
         if reply.status in (401, 403) or (reply.status >= 400 and "json" not in (reply.header("content-type") or "")):
             raise await self._error(reply, url)
@@ -164,7 +164,7 @@ class Relay:
                 body = with_model(body, model)
             except ValueError as error:
                 raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
-        fields = [*forwarded(ask.headers), *self._credentials(ask.headers), ("x-request-id", log.id)]
+        fields = [*_onward(ask.headers, log), *self._credentials(ask.headers), ("x-request-id", log.id)]
         reply = await self._generation(fields, body, log)
         streamed = is_event_stream(reply, ask.stream)
         if streamed != ask.stream:
@@ -288,7 +288,7 @@ class Relay:
         tape = log.tape
         if tape is None:
             return await self._open("POST", self._backend.chat_url, headers, body)
-        tape.conceal(value.removeprefix("Bearer ") for name, value in headers if name == "authorization")
+        tape.conceal(value.rpartition(" ")[2] for name, value in headers if name == "authorization")
         turn = tape.turn(self._backend.chat_url, body)
         try:
             return await self._open("POST", self._backend.chat_url, headers, body, turn)
@@ -323,7 +323,7 @@ class Relay:
     def _fields(self, ask: Ask, log: RequestLog) -> list[tuple[str, str]]:
         """The headers of a request that is not the client's own."""
         accept = "text/event-stream" if ask.stream else "application/json"
-        return [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id)]
+        return [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id), *log.trace]
 
     def _credentials(self, headers: Headers) -> list[tuple[str, str]]:
         """What the backend is told of who asks: its own key, else the client's if that is wanted."""
@@ -338,6 +338,12 @@ async def _pieces(reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
     async with reply:
         async for piece in reply:
             yield piece
+
+
+def _onward(headers: Headers, log: RequestLog) -> list[tuple[str, str]]:
+    """The client's headers that go on; those that name its trace are replaced where the proxy has a part in it."""
+    replaced = {name for name, _ in log.trace}
+    return [field for field in forwarded(headers) if field[0] not in replaced] + list(log.trace)
 
 
 def _single(body: bytes) -> bool:
