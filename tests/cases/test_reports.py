@@ -35,7 +35,7 @@ ELSEWHERE = {
     "o-model-id-slash": "tests/test_app.py",
     "o-auth-empty-bearer": "tests/e2e/test_native.py",
     "o-large-body": "tests/test_app.py",
-    "o-cors-preflight": "cross-origin requests cannot be switched on",
+    "o-cors-preflight": "tests/e2e/test_operations.py",
 }
 """Cases that need more than a request and its answer, by id or surface, and where they are tested."""
 
