@@ -37,11 +37,15 @@ def _marker(found: re.Match[bytes]) -> bytes:
 
 
 class Kept:
-    """The first bytes of a body. ``size`` is how many it has in all, ``claim`` asks for the room to keep some."""
+    """The first bytes of a body. ``size`` is how many it has in all, ``claim`` asks for the room to keep some.
+
+    ``room`` is what was given of that; without secrets the bytes themselves may be fewer.
+    """
 
     def __init__(self, claim: Callable[[int], bool]) -> None:
         self.data = bytearray()
         self.size = 0
+        self.room = 0
         self._claim = claim
         self._full = False
 
@@ -65,6 +69,7 @@ class Kept:
         part = piece[: MOST_KEPT - len(self.data)]
         if self._claim(len(part)):
             self.data += part
+            self.room += len(part)
         self._full = len(part) < len(piece) or len(self.data) < self.size
 
     def hide(self, secrets: Iterable[bytes]) -> None:
@@ -116,6 +121,12 @@ class Tape:
         self.turns: list[Turn] = []
         self.settings: Settings | None = None
         self._problems = 0
+
+    @property
+    def room(self) -> int:
+        """Bytes that were claimed for all of it."""
+        kept = (self.asked, self.told, *(each for turn in self.turns for each in (turn.sent, turn.came)))
+        return sum(each.room for each in kept)
 
     def conceal(self, secrets: Iterable[str]) -> None:
         """Keep none of ``secrets``."""

@@ -136,5 +136,4 @@ class Ring:
     def _forget(self, entry: Entry) -> None:
         tape, entry.tape, entry.log.tape = entry.tape, None, None
         if tape is not None:
-            self._held -= len(tape.asked.data) + len(tape.told.data)
-            self._held -= sum(len(turn.sent.data) + len(turn.came.data) for turn in tape.turns)
+            self._held -= tape.room

@@ -79,6 +79,19 @@ def test_the_secrets_are_known_no_longer_than_needed() -> None:
     assert bytes(entry.tape.told.data) == b"[the key]"
 
 
+def test_room_that_was_taken_is_given_back_whole() -> None:
+    ring = Ring(1, 100)
+    for _ in range(50):
+        entry = begin(ring, secrets=["sk-1234567890123456"])
+        assert entry.tape is not None
+        entry.tape.told.add(b"sk-1234567890123456")
+        turn = entry.tape.turn("http://there", b"sk-1234567890123456")
+        turn.came.add(b"sk-1234567890123456")
+        assert not turn.came.cut
+        ring.end(entry)
+    assert ring.held < 100
+
+
 async def test_changes_are_told_as_they_come() -> None:
     ring = Ring(10, 100)
     first, second = begin(ring), begin(ring)
