@@ -28,6 +28,7 @@ MOST_CONTENT = 64 * 1024
 """Bytes of a request, and of its answer, that are logged where content is."""
 
 _FIELDS = "toolgraft"
+_PLAIN = re.compile(r'[^\s"=]+')
 _BASE64 = re.compile(r"(data:[^;,\s]{1,100};base64,)[A-Za-z0-9+/=_-]+")
 
 
@@ -210,7 +211,7 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         return ",".join(f"{key}:{count}" for key, count in value.items())
     text = str(value)
-    return text if text and text.isprintable() and not any(char in text for char in ' "=') else json.dumps(text)
+    return text if _PLAIN.fullmatch(text) and text.isprintable() else json.dumps(text)
 
 
 def _one_line(text: str) -> str:

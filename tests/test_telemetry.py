@@ -124,7 +124,7 @@ def test_content_is_one_line_without_images() -> None:
     assert " info content id=r1 request=" in line
     assert "data:image/png;base64,\\u2026" in line
     assert "AAAA" not in line
-    assert line.rstrip().endswith('\\ufffd\\u2026"')
+    assert line.rstrip().endswith("\ufffd…")
 
 
 def test_a_traceback_is_a_field_in_json() -> None:

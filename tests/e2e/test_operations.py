@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +17,9 @@ import httpx2
 import pytest
 
 from proxy.access import hash_key
+from proxy.telemetry import RequestLog
 from tests.support.backend import Backend, Exchange, error, silence, text
+from tests.support.conversations import FIXTURES
 from tests.support.proxy import http_client, proxy_before
 
 KEYS = {"ann": hash_key(b"tg-ann")}
@@ -165,8 +170,6 @@ class Gatekeeper:
         self.let_go = threading.Event()
 
     async def __call__(self, exchange: Exchange) -> None:
-        import asyncio
-
         while not self.let_go.is_set():
             await asyncio.sleep(0.01)
         await text("Hello.")(exchange)
@@ -353,3 +356,16 @@ def test_a_huge_conversation_does_not_hold_up_the_others(backend: Backend) -> No
             answered += 1
         assert answer.result().status_code == 200
     assert answered > 5
+
+
+def test_every_metric_and_every_field_of_the_log_is_documented(backend: Backend) -> None:
+    told = (FIXTURES.parent / "docs" / "operations.md").read_text("utf-8")
+    with proxy_before(backend) as url, http_client(url) as client:
+        page = client.get("/metrics").text
+    names = re.findall(r"^# TYPE (toolgraft_\w+) (?!gauge\n.*_created)", page, re.MULTILINE)
+    for name in names:
+        assert f"`{name}`" in told, name
+    assert len(names) > 10
+    unlogged = {"started", "received", "queued", "asked", "first", "answered", "ended", "trace", "tape"}
+    for field in dataclasses.fields(RequestLog):
+        assert field.name in unlogged or f"`{field.name}`" in told, field.name

@@ -14,7 +14,7 @@ from proxy.settings.reference import example, table, tables
 from tests.support.conversations import FIXTURES
 
 ROOT = FIXTURES.parent
-DOCUMENTS = ("README.md", "docs/configuration.md", "docs/backends.md")
+DOCUMENTS = ("README.md", "docs/configuration.md", "docs/backends.md", "docs/operations.md")
 
 
 def snippets() -> list[tuple[str, str]]:
