@@ -10,7 +10,8 @@ from proxy.asgi import Exchange
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.relay import ByteReply, EventReply
 from proxy.surfaces.base import Encoder, Shape, Surface
-from proxy.telemetry import RequestLog
+from proxy.telemetry import RequestLog, logger
+from proxy.wire.openai_errors import error_body
 from proxy.wire.sse import EventCutter
 
 JSON = ("content-type", "application/json")
@@ -19,6 +20,8 @@ STREAM = (
     ("cache-control", "no-cache"),
     ("x-accel-buffering", "no"),  # nginx holds a stream back unless it is told not to
 )
+
+_UNTOLD = error_body(ToolgraftError("The proxy failed, and failed to say why. Its log has the reason."))
 
 
 @dataclass(slots=True)
@@ -90,6 +93,15 @@ async def fail(exchange: Exchange, voice: Voice, log: RequestLog, error: Toolgra
             log.fault = "backend"
         case _:
             log.fault = "proxy"
+    try:
+        await _tell(exchange, voice, error)
+    except Exception:
+        logger.exception("the error of the request %s cannot be told", log.id)
+        if exchange.status is None:
+            await exchange.respond(500, [JSON], _UNTOLD)
+
+
+async def _tell(exchange: Exchange, voice: Voice, error: ToolgraftError) -> None:
     if exchange.status is None:
         await exchange.respond(*voice.shape.encode_error(error))
     elif exchange.is_event_stream and not exchange.ended:

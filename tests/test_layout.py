@@ -25,7 +25,6 @@ TESTED_ELSEWHERE = {
     "core/bodies/base.py": "core/bodies/test_jsonbody.py",
     "doctor/findings.py": "doctor/test_examine.py",
     "surfaces/base.py": "surfaces/test_chat.py",
-    "voice.py": "test_app.py",
 }
 """Modules that hold only values, or one half of what another module does, and where that is tested."""
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 import socket
+from contextlib import ExitStack
 
 import pytest
 
 from proxy.config import BackendConfig, Config
 from proxy.core.errors import ConfigError
 from proxy.server import Server, bind, in_background
-from tests.support.proxy import get
+from tests.support.backend import Backend, Exchange, chunk
+from tests.support.proxy import get, http_client
 
 
 def test_a_port_in_use_is_told_with_the_mend() -> None:
@@ -50,3 +53,27 @@ def test_it_serves_in_a_thread_until_the_block_ends() -> None:
 def test_a_backend_that_cannot_be_one_is_told_before_anything_is_served() -> None:
     with pytest.raises(ConfigError, match="backend URL"), in_background(Config((BackendConfig("nonsense"),), port=0)):
         pass
+
+
+def test_a_stream_that_does_not_end_in_time_is_told_so() -> None:
+    async def begun(exchange: Exchange) -> None:
+        await exchange.head(200, "text/event-stream")
+        await exchange.write(chunk({"content": "Hel"}).encode())
+        await exchange.wait_for_hang_up()
+
+    asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    with Backend() as backend:
+        backend.script(begun)
+        config = Config((BackendConfig(backend.url, dispatcher="xml"),), port=0, shutdown_timeout=1)
+        with ExitStack() as stack:
+            server = stack.enter_context(in_background(config))
+            client = stack.enter_context(http_client(server.url))
+            answer = stack.enter_context(client.stream("POST", "/v1/chat/completions", json=asked))
+            pieces = answer.iter_raw()
+            told = next(pieces)
+            server.should_exit = True
+            told += b"".join(pieces)
+        assert b"Hel" in told
+        last = json.loads(told.rstrip().rpartition(b"data: ")[2])
+        assert last["error"]["code"] == "stopping"
+        assert backend.hung_up.wait(5)
