@@ -8,6 +8,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from proxy.core.errors import ClientError
 
@@ -60,6 +61,7 @@ class Hosts:
                     )
 
 
+@lru_cache(maxsize=64)
 def _is_private(host: str) -> bool:
     if "." not in host or host.endswith(_PRIVATE):
         return True

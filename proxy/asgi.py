@@ -46,6 +46,7 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._gone = False
+        self._headers: list[tuple[str, str]] | None = None
         self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
         self.refusal: ClientError | None = None
         self.extra: list[tuple[str, str]] = []
@@ -66,7 +67,9 @@ class Exchange:
     @property
     def headers(self) -> list[tuple[str, str]]:
         """The request's headers, names in lower case."""
-        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
+        if self._headers is None:
+            self._headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self.scope["headers"]]
+        return self._headers
 
     def header(self, name: str) -> str | None:
         """The first value of the header ``name``, which is in lower case."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 Json: TypeAlias = Any
 """A decoded JSON value."""
@@ -20,6 +20,24 @@ NOTHING: Mapping[str, Json] = MappingProxyType({})
 def nothing() -> Mapping[str, Json]:
     """The empty mapping, as the default of a field."""
     return NOTHING
+
+
+Value = TypeVar("Value")
+
+
+class Same(Generic[Value]):
+    """A value as the key of a cache of what was made of this very object, equal ones not counted."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
 
 
 Role = Literal["system", "user", "assistant", "tool"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from proxy.core import markup
 from proxy.core.arguments import jsontext
 from proxy.core.definitions import definition, to_json, without_nulls, writing
-from proxy.core.model import Json, Request, Tool
+from proxy.core.model import Json, Request, Same, Tool
 from proxy.core.protocol import RESULTS_LINE
 from proxy.core.signatures import signature
 
@@ -94,7 +95,7 @@ def render_prompt(request: Request, options: PromptOptions = DEFAULT) -> str:
     """The protocol block for the tools of ``request``. Raises as :func:`render_protocol` and the template do."""
     if options.template is not None:
         return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)
-    return render_protocol(request.tools, example=options.example, style=options.style)
+    return _kept(Same(request.tools), options.example, options.style)
 
 
 def render_protocol(tools: Iterable[Tool], *, example: bool = False, style: Style = "full") -> str:
@@ -105,6 +106,12 @@ def render_protocol(tools: Iterable[Tool], *, example: bool = False, style: Styl
     listed = ("\n" if style == "full" else "\n\n").join(_told(tool, style) for tool in tools)
     protocol = _BEFORE_TOOLS.format(described=_DESCRIBED[style]) + listed + _AFTER_TOOLS
     return f"{protocol}\n\n{_EXAMPLE}" if example else protocol
+
+
+@lru_cache(maxsize=64)
+def _kept(tools: Same[tuple[Tool, ...]], example: bool, style: Style) -> str:
+    """What :func:`render_protocol` says of the very same tools: the next request of a conversation has them too."""
+    return render_protocol(tools.value, example=example, style=style)
 
 
 def render_past() -> str:

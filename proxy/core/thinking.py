@@ -10,7 +10,7 @@ from proxy.core.calls import ToolSet
 from proxy.core.forms import Heading
 from proxy.core.grammar import Grammar
 from proxy.core.machine import BLANK, Step
-from proxy.core.scanner import Marks, marks_of
+from proxy.core.scanner import marks_of
 
 _SPACE = re.compile(r"\s*")
 
@@ -40,7 +40,7 @@ class ReasoningModes(CallModes):
         super()._begin()
         self._had_reasoning = False
         self._literal_think = ""  # the opening think mark within the answer, so its closer belongs there too
-        self._think_closers = Marks(())
+        self._think_closers = marks_of(frozenset())
 
     def _head(self, text: str, at: int, final: bool) -> Step:
         at = BLANK.match(text, at).end()  # type: ignore[union-attr]  # it always matches

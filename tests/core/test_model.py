@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from proxy.core.model import ImagePart, Message, Request, TextPart, Tool, ToolCall, ToolChoice, ToolResult
+from proxy.core.model import ImagePart, Message, Request, Same, TextPart, Tool, ToolCall, ToolChoice, ToolResult
 
 TOOLS = (Tool("a"), Tool("b"), Tool("c"))
 
@@ -67,3 +67,10 @@ def test_text_and_tool_history() -> None:
     assert not Request((message,)).has_tool_history
     assert Request((Message("assistant", calls=(ToolCall("1", "f"),)),)).has_tool_history
     assert Request((Message("tool", results=(ToolResult("1"),)),)).has_tool_history
+
+
+def test_a_key_is_of_one_object() -> None:
+    tools = [Tool("a")]
+    assert {Same(tools): 1}[Same(tools)] == 1
+    assert Same(tools) != Same([Tool("a")])
+    assert Same(tools) != tools

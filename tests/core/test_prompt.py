@@ -256,3 +256,10 @@ def test_a_schema_for_the_answer_is_described() -> None:
 def test_any_object_for_the_answer_is_described() -> None:
     assert "one JSON object" in render_format({"type": "json_object"})
     assert "one JSON object" in render_format({"type": "json_schema", "json_schema": {"name": "a"}})
+
+
+def test_the_prompt_of_the_same_tools_is_made_once() -> None:
+    request = Request((), tools=(WEATHER,))
+    options = PromptOptions(style="compact")
+    assert render_prompt(request, options) is render_prompt(Request((), tools=request.tools), options)
+    assert render_prompt(request) == render_protocol(request.tools)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice
+from proxy.wire import jsonio
 from proxy.wire.choices import check_choice
+
+_LARGEST_KEPT = 128 * 1024  # bytes of the tools of a request; with the number of those kept, a bound on memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,36 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
         raw = []
     if not isinstance(raw, list):
         raise ClientError(f"`{field}` must be a list.", param=field)
+    tools, dropped = _tools(raw, field)
+    choice = _read_choice(body.get(choice_field), choice_field)
+    check_choice(choice, {tool.name: tool for tool in tools}, choice_field)
+    return Offer(tools, choice, legacy, dropped)
+
+
+def _tools(raw: list[Json], field: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools, and the types of those left out. Clients send the same ones with every request, so they are kept."""
+    try:
+        text = jsonio.dumps(raw)
+    except ValueError:
+        return _read_tools(raw, field)
+    return _kept(text, field) if len(text) <= _LARGEST_KEPT else _read_tools(raw, field)
+
+
+@lru_cache(maxsize=64)
+def _kept(text: bytes, field: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    raw = jsonio.loads(text)
+    assert isinstance(raw, list)  # noqa: S101 (it was one)
+    return _read_tools(raw, field)
+
+
+def _read_tools(raw: list[Json], field: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     tools: dict[str, Tool] = {}
     dropped: list[str] = []
     for index, item in enumerate(raw):
         param = f"{field}[{index}]"
         if not isinstance(item, dict):
             raise ClientError(f"`{param}` must be an object that describes a tool.", param=param)
-        if not legacy and _is_hosted(item):
+        if field == "tools" and _is_hosted(item):
             dropped.append(str(item["type"]))
             continue
         try:
@@ -48,9 +75,7 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
         except ValueError:
             raise ClientError(f"`{param}` has no name: give the tool a `name`, a string.", param=param) from None
         tools[tool.name] = tool
-    choice = _read_choice(body.get(choice_field), choice_field)
-    check_choice(choice, tools, choice_field)
-    return Offer(tuple(tools.values()), choice, legacy, tuple(dict.fromkeys(dropped)))
+    return tuple(tools.values()), tuple(dict.fromkeys(dropped))
 
 
 def _is_hosted(item: Mapping[str, Json]) -> bool:

@@ -157,3 +157,19 @@ def test_functions_of_old_clients() -> None:
 def test_tools_win_over_functions() -> None:
     offer = read_offer({"tools": [CLOCK], "functions": [{"name": "x"}], "function_call": {"name": "x"}})
     assert ([tool.name for tool in offer.tools], offer.choice, offer.legacy) == (["clock"], AUTO, False)
+
+
+def test_the_same_tools_are_read_once() -> None:
+    copy = [{**tool} for tool in TOOLS]
+    assert read_offer({"tools": TOOLS}).tools is read_offer({"tools": copy, "tool_choice": "none"}).tools
+    other = [{**CLOCK, "function": {"name": "clock", "format": "short"}}]
+    assert read_offer({"tools": other}).tools[0].extra != read_offer({"tools": [CLOCK]}).tools[0].extra
+    large = [{"type": "function", "function": {"name": "f", "description": "long" * 40_000}}]
+    assert read_offer({"tools": large}).tools is not read_offer({"tools": large}).tools
+
+
+def test_what_cannot_be_written_is_still_read() -> None:
+    nested: Json = {}
+    for _ in range(3000):
+        nested = {"items": nested}
+    assert read_offer({"tools": [{"name": "deep", "parameters": nested}]}).tools[0].name == "deep"
