@@ -24,6 +24,7 @@ from proxy.config import Config
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.gate import Gate
+from proxy.inspector.routes import INSPECTOR, Inspector
 from proxy.limits import check_counts
 from proxy.metrics import Metrics
 from proxy.relay import Ask, ByteReply, Routes
@@ -56,7 +57,7 @@ ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models
 """Paths that are known also without ``/v1`` before them."""
 
 HEALTH, METRICS = "health", "metrics"
-QUIET = frozenset({HEALTH, METRICS})
+QUIET = frozenset({HEALTH, INSPECTOR, METRICS})
 """The surfaces whose requests are not logged: a supervisor makes one every few seconds."""
 
 _ROOT = re.compile(r"(?:/+v1(?=/|$))+(?:/+(?=/))?")
@@ -111,6 +112,7 @@ class App:
             [name for route in self._routing.backends for name in self._routing.names(route.backend)]
         )
         self._traces = Traces() if config.traces else None
+        self._inspector = Inspector(config)
         self._relay: Routes
         reading = ("GET", "HEAD")
         self._router = Router(
@@ -122,6 +124,10 @@ class App:
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
+                *(
+                    Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all))
+                    for each in self._inspector.paths()
+                ),
                 Route("/metrics", Endpoint(self._show_metrics, reading)),
                 Route("/health", Endpoint(self._health, reading, to_all=True)),
                 Route("/ready", Endpoint(self._ready, reading, to_all=True)),
@@ -159,6 +165,8 @@ class App:
         log.status = log.status or exchange.status
         log.ended = perf_counter()
         self._metrics.end(log)
+        if "entry" in scope:
+            self._inspector.end(scope["entry"])
         if log.surface not in QUIET:
             log.write()
             if self._traces and span:
@@ -193,6 +201,8 @@ class App:
         log.received = perf_counter()
         if exchange.kept is not None:
             exchange.asked = body
+        if log.tape is not None:
+            log.tape.ask(body)
         asked = await apart(len(body), functools.partial(surface, body))
         log.model, log.stream = asked.model, asked.stream
         check_counts(asked.raw, messages=self._config.max_messages, tools=self._config.max_tools)
@@ -201,6 +211,9 @@ class App:
     async def _generate(self, surface: Callable[[bytes], Surface], exchange: Exchange, log: RequestLog) -> None:
         voice: Voice = exchange.scope["voice"]
         log.surface = voice.shape.name
+        entry = self._inspector.begin(exchange, log)
+        if entry is not None:
+            exchange.scope["entry"] = entry
         asked, ask = await self._asked(surface, exchange, log)
         tick = functools.partial(keep_alive, exchange, voice.shape.keep_alive) if asked.stream else None
         async with exchange.watch(tick, self._config.keep_alive):

@@ -11,11 +11,13 @@ from proxy.core.prompt import PromptOptions
 
 DispatcherName: TypeAlias = Literal["auto", "native", "xml"]
 LogFormat: TypeAlias = Literal["human", "json"]
+InspectorMode: TypeAlias = Literal["auto", "on", "off"]
 Constrain: TypeAlias = Literal["off", "required", "always"]
 PromptExample: TypeAlias = Literal["auto", "on", "off"]
 
 DISPATCHERS: tuple[str, ...] = get_args(DispatcherName)
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
+INSPECTORS: tuple[str, ...] = get_args(InspectorMode)
 CONSTRAINS: tuple[str, ...] = get_args(Constrain)
 PROMPT_EXAMPLES: tuple[str, ...] = get_args(PromptExample)
 
@@ -81,6 +83,10 @@ class Config:
     one, ``total_timeout`` for all of it; None is no limit, since a slow machine may take many minutes over a long
     prompt. ``shutdown_timeout`` is how long open streams may take to end after a signal.
 
+    ``inspector``: whether ``/inspector`` shows the last exchanges (``auto``: where only this machine can see it, or a
+    key is wanted), of which ``inspector_keep`` are kept, and ``inspector_bytes`` of what was said in them. Owners of
+    keys see their own, those named by ``inspector_sees_all`` everybody's.
+
     ``log_content``: the log has what was said, too. ``traces``: requests are told to OpenTelemetry.
     """
 
@@ -101,6 +107,10 @@ class Config:
     idle_timeout: float | None = None
     total_timeout: float | None = None
     shutdown_timeout: int = 30
+    inspector: InspectorMode = "auto"
+    inspector_keep: int = 500
+    inspector_bytes: int = 32 * 1024 * 1024
+    inspector_sees_all: tuple[str, ...] = ()
     log_format: LogFormat = "human"
     log_content: bool = False
     traces: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proxy.config import CONSTRAINS, DEFAULT_HOST, DEFAULT_PORT, DISPATCHERS, LOG_FORMATS, PROMPT_EXAMPLES
+from proxy.config import CONSTRAINS, DEFAULT_HOST, DEFAULT_PORT, DISPATCHERS, INSPECTORS, LOG_FORMATS, PROMPT_EXAMPLES
 from proxy.core.prompt import STYLES
 from proxy.settings import kinds
 from proxy.settings.kinds import Kind
@@ -113,6 +113,21 @@ SERVER = (
         example="3600.0",
     ),
     Key("shutdown_timeout", kinds.whole(0), "Seconds that open streams may take to end after a signal.", "30"),
+    Key(
+        "inspector",
+        kinds.choice(INSPECTORS),
+        "Show the last exchanges at /inspector; auto: if only this machine can see it, or keys are wanted.",
+        '"auto"',
+        flag="--inspector",
+    ),
+    Key("inspector_keep", kinds.whole(1), "Exchanges that the inspector keeps, in memory.", "500"),
+    Key("inspector_bytes", kinds.whole(0), "Bytes of what was said in them that it keeps.", "33554432"),
+    Key(
+        "inspector_sees_all",
+        kinds.texts(),
+        "The owners of keys who see everybody's exchanges there; others see their own.",
+        example='["ann"]',
+    ),
     Key(
         "log_format",
         kinds.choice(LOG_FORMATS),
