@@ -9,7 +9,7 @@ from proxy.core.bodies import reader_for
 from proxy.core.bodies.base import Body, Leftover, RawCall, Status
 from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
-from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
+from proxy.core.bodies.quotes import in_string, stands_in_quotes
 from proxy.core.bodies.tagsbody import TagsReader
 from proxy.core.calls import ToolSet
 from proxy.core.forms import BodySpec, Heading
@@ -23,7 +23,7 @@ from proxy.core.tentative import TentativeModes
 _LONGEST_START = 1_024  # characters by which a kind of body is told
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
-_MOST_CLOSERS = 64  # closers tried, in one reply, as the ends of calls that never ended
+_LONGEST_LINE = 64  # characters of it that are looked at for a string
 
 
 class CallModes(TentativeModes):
@@ -42,7 +42,6 @@ class CallModes(TentativeModes):
         self._read_calls = read_calls
         self._stream_after = stream_after
         self._reread_length = 0
-        self._closers_left = _MOST_CLOSERS
         self._body: Body | None = None
         super().__init__(tools, grammar, parallel=parallel, new_id=new_id)
 
@@ -80,6 +79,7 @@ class CallModes(TentativeModes):
             if fits is None:
                 return here, False
             if fits:
+                self._effort.position = self._total - len(text) + here
                 return here + self._begins(region, spec, start), True
         return self._no_body(region, text, here, final)
 
@@ -90,7 +90,7 @@ class CallModes(TentativeModes):
             self._heading(spec)
             return length(spec, text)
         closers = marks_of(frozenset(region.form.closers))
-        self._body = reader_for(spec)(spec, closers, self._grammar.openers)
+        self._body = reader_for(spec)(spec, closers, self._grammar.openers, self._effort)
         self._mode = self._in_body
         return 0
 
@@ -198,7 +198,8 @@ class CallModes(TentativeModes):
                 self._as_text(region.raw)
             return
         self._mode = self._text
-        if not calls or not self._believable(region, calls):
+        apart = len(calls) < len(body.reading.items) and not all(call.explicit for call in calls)
+        if not calls or apart or not self._believable(region, calls):
             self._unreadable(region, "What looked like a call could not be read as one.")
             return
         if body.reading.dropped:
@@ -276,6 +277,13 @@ class CallModes(TentativeModes):
     def _incomplete(self, region: Region, body: Body) -> Step:
         """The reply has ended inside a call."""
         raw = region.raw
+        rest = body.salvage() if isinstance(body, JsonReader) and region.stream is None else None
+        if rest is not None and not self._cut:
+            whole = Region(region.opener, region.form, bare=region.bare)
+            whole.use(raw[: len(raw) - rest])
+            self._complete(whole, body)
+            self._pending = raw[len(raw) - rest :]
+            return 0, True
         if self._cut:
             self._region = self._body = None
             self._mode = self._text
@@ -286,10 +294,14 @@ class CallModes(TentativeModes):
         start = region.start
         closers = Marks(region.form.closers)
         at = start
-        while self._closers_left and not region.bare and (found := closers.find(raw, at)):
-            self._closers_left -= 1
-            quoted = stands_in_quotes(raw[max(0, found.start - LONGEST_GAP) : found.start], raw, found.end, final=True)
-            again = None if quoted else read_again(region.form, raw[start : found.end], self._grammar.openers)
+        while not region.bare and (found := closers.find(raw, at)) and self._effort.allows(found.end):
+            before = raw[max(0, found.start - _LONGEST_LINE) : found.start]
+            line = before[before.rfind("\n") + 1 :]
+            quoted = in_string(line, raw[found.end : found.end + 1]) or stands_in_quotes(
+                line, raw, found.end, final=True
+            )
+            body_text = raw[start : found.end]
+            again = None if quoted else read_again(region.form, body_text, self._grammar.openers, self._effort)
             if again is not None:
                 ended = Region(region.opener, region.form, stream=region.stream)
                 ended.use(raw[: found.end])
@@ -303,6 +315,21 @@ class CallModes(TentativeModes):
         held = self._tentative
         if held is None or (held.rule == "whole" and not held.orphan):  # elsewhere it may be what the answer is about
             self._out.problem("unreadable", "A call was opened and never completed.", raw)
-        first = self._grammar.ends.find(raw, max(start, 1))
-        shown = len(raw) if first is None else first.start if first.mark in self._grammar.forms else first.end
-        return self._reread(region, "", shown)
+        return self._reread(region, "", self._shown(region, body))
+
+    def _shown(self, region: Region, body: Body) -> int:
+        """How much of a call that cannot be read is text for certain: up to its closer, or the next opener.
+
+        An opener within a value is no call, nor is what stands before the closer that belongs to the outer one.
+        """
+        raw, at = region.raw, max(region.start, 1)
+        first = self._grammar.ends.find(raw, at)
+        if first is None or first.mark not in self._grammar.forms:
+            return len(raw) if first is None else first.end
+        if not body.in_value(raw[region.start : first.start]):
+            return first.start
+        pairs, depth = Marks((region.opener, *region.form.closers)), 1
+        while depth and (found := pairs.find(raw, at)):
+            depth += 1 if found.mark == region.opener else -1
+            at = found.end
+        return len(raw) if depth else at

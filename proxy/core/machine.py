@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
 
+from proxy.core.bodies.base import Effort
 from proxy.core.calls import ToolSet
 from proxy.core.code import Code
 from proxy.core.grammar import Grammar
@@ -39,6 +40,7 @@ class Machine(ABC):
         self._waiting: list[str] = []
         self._waiting_size = 0
         self._total = 0  # characters that have come
+        self._effort = Effort()
         self._closing: str | None = None  # the finish reason, once it is known
         self._failure: str | None = None  # why the reply cannot be completed honestly
         self._headed = False  # messages stand below headings, which say what is a call

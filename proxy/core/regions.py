@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Literal
 
 from proxy.core.bodies import reader_for
-from proxy.core.bodies.base import Body, RawCall, Status
+from proxy.core.bodies.base import Body, Effort, RawCall, Status
 from proxy.core.forms import Form, Heading
 from proxy.core.fragments import ArgumentStream
 from proxy.core.scanner import Marks, marks_of
@@ -52,14 +52,14 @@ class Tentative:
     orphan: bool = False  # bare JSON that is not the whole reply: only a closer behind it makes it a call
 
 
-def read_again(form: Form, text: str, openers: Marks) -> Body | None:
+def read_again(form: Form, text: str, openers: Marks, effort: Effort) -> Body | None:
     """A fresh reading of a body of ``form`` that is taken to end, closer included, with ``text``; None: it does not."""
     for spec in form.bodies:
         if isinstance(spec, Heading):
             continue
         reader = reader_for(spec)
         if reader.fits(spec, text, final=True):
-            body: Body = reader(spec, marks_of(frozenset(form.closers)), openers)
+            body: Body = reader(spec, marks_of(frozenset(form.closers)), openers, effort)
             end, status = body.take(text, 0, final=True)
             return body if status is Status.DONE and end == len(text) and body.reading.calls else None
     return None

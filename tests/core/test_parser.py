@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -373,6 +374,26 @@ ROWS = (
         content="<tool_call>\n<write_file><path>a</path>\n<content>b\n<br>\nc</content>\n</write_file></tool_call>",
         problems=frozenset({"unreadable"}),
     ),
+    Row(
+        "results made up behind a call that nothing closes",
+        f"{OSLO.removesuffix('</tool_call>')}\n[Tool results]\n<tool_result name='x'>20</tool_result>\n{NOON}",
+        (OSLO_CALL,),
+        problems=frozenset({"fabricated_result"}),
+    ),
+    Row("a remark in brackets", f"{NOON.removesuffix('</tool_call>')}\n\n[Waiting]", (NOON_CALL,), "[Waiting]"),
+    Row("brackets behind a call", f'{NOON}["W1"]', (NOON_CALL,), '["W1"]'),
+    Row(
+        "a name and its arguments apart",
+        '<tool_call>{"name": "get_time"}\n{"arguments": {"zone": "UTC"}}</tool_call>',
+        content='<tool_call>{"name": "get_time"}\n{"arguments": {"zone": "UTC"}}</tool_call>',
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "a value that ends in another tag",
+        "<function=run>\n<parameter=command>\nls\n</command>\n</function>",
+        content="<function=run>\n<parameter=command>\nls\n</command>\n</function>",
+        problems=frozenset({"unreadable"}),
+    ),
     # tags around calls
     Row("attributes", '<tool_call id="1" name="get_time" n="2">{}</tool_call>', (NOON_CALL,)),
     Row("an attribute that says nothing", f"<tool_call id='1'>{NOON.removeprefix('<tool_call>')}", (NOON_CALL,)),
@@ -419,6 +440,64 @@ ROWS = (
     Row("no calls read", NOON, (), NOON, how={"read_calls": False}),
     Row("no calls read, reasoning is", f"<think>a</think>{NOON}", (), NOON, "a", how={"read_calls": False}),
 )
+
+
+def functions(name: str, **values: str) -> str:
+    inner = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
+    return f"<tool_call>\n<function={name}>\n{inner}</function>\n</tool_call>"
+
+
+def pairs(name: str, **values: str) -> str:
+    inner = "".join(f"<arg_key>{key}</arg_key><arg_value>{value}</arg_value>" for key, value in values.items())
+    return f"<tool_call>{name}{inner}</tool_call>"
+
+
+def invoked(name: str, **values: str) -> str:
+    inner = "".join(f'<parameter name="{key}">{value}</parameter>\n' for key, value in values.items())
+    return f'<function_calls>\n<invoke name="{name}">\n{inner}</invoke>\n</function_calls>'
+
+
+def raw_json(name: str, **values: str) -> str:
+    """A call whose strings hold raw line breaks."""
+    marked = {key: value.replace("\n", "\N{PILCROW SIGN}") for key, value in values.items()}
+    text = json.dumps({"name": name, "arguments": marked}, ensure_ascii=False)
+    return "<tool_call>" + text.replace("\N{PILCROW SIGN}", "\n") + "</tool_call>"
+
+
+RUN = "rm -rf build"
+CONTENTS = {
+    "a fenced example": f"# How\n```xml\n{functions('run', command=RUN)}\n```\nThat is all.",
+    "an example in a string": f"A = '{pairs('run', command=RUN)}'\nprint(A)",
+    "lines of JSON": "\n".join([json.dumps({"text": functions("run", command=RUN)})] * 3),
+    "lines of JSON, on one line each": "\n".join([json.dumps({"text": pairs("run", command=RUN)})] * 3),
+    "invoke in JSON": json.dumps({"text": invoked("run", command=RUN)}),
+    "many examples": "\n".join([functions("get_weather", city=f"c{n}") for n in range(30)]),
+    "many examples in JSON": "\n".join([OSLO] * 40),
+    "closers in strings": 'a = text.split("</tool_call><tool_call>")\nb = 1',
+    "all closers in a string": "END = '</parameter></function></tool_call>'\nb = 1",
+    "pairs' closers in a string": "a = s.endswith('</arg_value></tool_call>')\nb = 1",
+    "invoke's closers in a string": 'END = "</parameter></invoke></function_calls>"\nb = 1',
+    "elements of the same name": "<a>\n  <parameter name='x'>1</parameter>\n  <parameter>2</parameter>\n</a>",
+    "a page": "<html>\n<body>\n<br>\n<p class='x'>a < b</p>\n</body>\n</html>",
+}
+
+
+@pytest.mark.parametrize("write", [functions, pairs, invoked, raw_json])
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_a_file_holds_never_runs(name: str, write: Callable[..., str]) -> None:
+    content = CONTENTS[name]
+    text = write("write_file", path="a", content=content)
+    reply = read_every_way(text, TOOLS)
+    assert [(call.name, json.loads(call.arguments)) for call in reply.calls] in (
+        [("write_file", {"path": "a", "content": content})],
+        [],  # more than one reading: then all of it is text
+    )
+    if name not in HARD.get(write.__name__, ()):
+        assert reply.calls
+
+
+HARD: dict[str, tuple[str, ...]] = {}
+"""Files that have more than one reading."""
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -11,6 +11,7 @@ _PYTHON_KNOWS = frozenset("xUNav01234567\n")
 
 CONTROL = "raw control characters in a string were escaped"
 ESCAPE = "a backslash that begins no escape was kept as a backslash"
+SINGLE = "a single quote in a string needed no backslash"
 INNER = "quotes inside a string were escaped"
 
 
@@ -21,8 +22,8 @@ class NoReadingError(Exception):
 def inside(raw: str, quote: str) -> tuple[str, frozenset[str]]:
     """``raw``, which stood between two ``quote`` characters, for between two double ones, and what was done to it.
 
-    An escape that JSON does not know keeps its backslash (``\\d`` means ``\\d``). Between single quotes raises
-    ``NoReadingError`` for one that Python knows.
+    An escape that JSON does not know keeps its backslash (``\\d`` means ``\\d``), except that of a single quote, which
+    is one in every language that has it. Between single quotes raises ``NoReadingError`` for one that Python knows.
     """
     done: set[str] = set()
 
@@ -37,11 +38,12 @@ def inside(raw: str, quote: str) -> tuple[str, frozenset[str]]:
             return _control(special)
         if len(special) > 2 or special[1] in _KNOWN:
             return special
-        if quote == "'":
-            if special[1] == quote:
-                return quote
-            if special[1] in _PYTHON_KNOWS:
-                raise NoReadingError
+        if special[1] == "'":
+            if quote == '"':
+                done.add(SINGLE)
+            return "'"
+        if quote == "'" and special[1] in _PYTHON_KNOWS:
+            raise NoReadingError
         done.add(ESCAPE)
         return "\\\\" + (_control(special[1]) if special[1] < " " else special[1])
 

@@ -73,6 +73,27 @@ class Reading:
         return [item for item in self.items if isinstance(item, RawCall)]
 
 
+_FREE = 400_000
+_RATIO = 8
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many characters of one reply may be read again to find where its calls end.
+
+    It is in proportion to what has come, so that a hostile reply costs linear time; ``position`` is where the body that
+    is being read begins. How the reply was cut into pieces makes no difference.
+    """
+
+    position: int = 0
+    spent: int = 0
+
+    def allows(self, length: int) -> bool:
+        """Whether a body of ``length`` characters may be read once more; counts it."""
+        self.spent += length
+        return self.spent <= _FREE + _RATIO * (self.position + length)
+
+
 class Body(Protocol):
     """A reader for one body, from behind the opener to behind the closer."""
 
@@ -84,4 +105,8 @@ class Body(Protocol):
         What was not used must be given again in front of the next piece. ``final``: nothing comes after ``text``;
         a body that is not complete then answers ``MORE``.
         """
+        ...
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open behind ``text``, the beginning of a body that could not be read."""
         ...

@@ -11,7 +11,7 @@ from io import StringIO
 
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
-from proxy.core.bodies.base import Item, Leftover, RawCall, Reading, Status
+from proxy.core.bodies.base import Effort, Item, Leftover, RawCall, Reading, Status
 from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
 from proxy.core.forms import JsonBody
@@ -21,17 +21,19 @@ _SPACE = re.compile(r"\s*")
 _FENCE_OPEN = re.compile(r"\s*```\w*[ \t]*\n\s*")
 _FENCE_CLOSE = re.compile(r"\s*```")
 _BETWEEN = re.compile(r"[\s,;]*")
+_ANOTHER = re.compile(r"\{|\[\s*\{?")  # the next call, or a list of calls
 _BRACKETS = re.compile(r"[\s\]}`]*")
+_UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
+_NO_REMARK = re.compile(r"\{|<tool_res|\[Tool results\]")  # the next call, or a result that the model makes up
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _LONGEST_HEADER = 300
 _LONGEST_REMARK = 200  # characters of talk between the JSON and its closer; more than that is an answer
-_MOST_ATTEMPTS = 16  # repairs tried in one body, so that a hostile text costs a bounded number of looks
 
 
 class JsonReader:
     """Reads one :class:`JsonBody`. ``closers`` end it; ``openers`` begin the next call and so end this one as well."""
 
-    def __init__(self, spec: JsonBody, closers: Marks, openers: Marks) -> None:
+    def __init__(self, spec: JsonBody, closers: Marks, openers: Marks, effort: Effort | None = None) -> None:
         self.reading = Reading()
         self._spec = spec
         self._closers = closers
@@ -44,7 +46,7 @@ class JsonReader:
         self._value_start = 0
         self._values: list[tuple[int, int]] = []
         self.broken = False  # the text stopped being strict JSON
-        self._attempts = 0
+        self._effort = effort or Effort()
 
     @staticmethod
     def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
@@ -85,6 +87,19 @@ class JsonReader:
     def whole(self) -> bool:
         """Whether the JSON so far is complete, whatever may follow."""
         return bool(self._values) and self._automaton is None and not self.broken
+
+    def in_value(self, text: str) -> bool:
+        """Whether a string is open behind ``text``: an opener in it is data."""
+        return len(_UNESCAPED_QUOTE.findall(text)) % 2 == 1
+
+    def salvage(self) -> int | None:
+        """Give up what is not complete; how many characters that is. None: nothing is."""
+        if not self._values:
+            return None
+        self._automaton, self.broken = None, False
+        self.reading = Reading()
+        self._finish()
+        return self._length - self._values[-1][1]
 
     def open_arguments(self) -> tuple[str, str] | None:
         """The name, and the text so far of the arguments, of the one call that is still being written.
@@ -145,13 +160,17 @@ class JsonReader:
         if final and self._closers.hold(text, here) == here < len(text):  # the reply ends within the closer
             self._finish()
             return len(text), Status.DONE
-        if self._name is None and not fence and text[here : here + 1] in ("{", "["):
-            here = self._use(text, at, here)
-            self._open_value()
-            return here, None
         if self._openers.at(text, here):
             self._finish()
             return at, Status.DONE
+        another = _ANOTHER.match(text, here) if self._name is None and not fence else None
+        if another is not None:
+            if another.end() == len(text) and another[0] != "{" and not final:
+                return at, Status.MORE
+            if another[0].endswith("{"):
+                here = self._use(text, at, here)
+                self._open_value()
+                return here, None
         return self._talk(text, at, final=final) if self._closers.marks else self._brackets(text, at, final=final)
 
     def _brackets(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
@@ -172,7 +191,7 @@ class JsonReader:
         found = self._ends.find(text, at, final=final)
         if found and found.start <= limit:
             self._finish()
-            if found.mark in self._openers.marks or "{" in text[at : found.start]:  # perhaps the next call
+            if found.mark in self._openers.marks or _NO_REMARK.search(text, at, found.start):
                 return at, Status.DONE
             self.reading.dropped = text[at : found.start].strip()
             return found.end, Status.DONE
@@ -223,9 +242,8 @@ class JsonReader:
         """Whether the body so far has one reading. Without a closer nothing may be added to make it complete, nor with
         one that stands in quotes itself (``quoted``): it may be the inside of a string that goes on.
         """
-        if self._attempts >= _MOST_ATTEMPTS:
+        if not self._effort.allows(self._length):
             return False
-        self._attempts += 1
         body = self._text.getvalue()
         if self._name is not None:
             start = self._values[0][0] if self._values else self._value_start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from proxy.core.arguments.jsontext import dumps
-from proxy.core.bodies.base import RawCall
+from proxy.core.bodies.base import Effort, RawCall
 from proxy.core.bodies.relaxed import PYTHON_QUOTES, Relaxed
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import PythonBody
@@ -22,9 +22,9 @@ _BETWEEN = re.compile(r"[\s,;]*")
 class PythonReader(SpanReader):
     """Reads a :class:`PythonBody`. Without closers it is a list in brackets and ends with them."""
 
-    def __init__(self, spec: PythonBody, closers: Marks, openers: Marks) -> None:
+    def __init__(self, spec: PythonBody, closers: Marks, openers: Marks, effort: Effort | None = None) -> None:
         self._loose = spec.loose
-        super().__init__(closers, openers, own_end=")]", finals=(")", "]"))
+        super().__init__(closers, openers, effort, own_end=")]", finals=(")", "]"))
 
     @staticmethod
     def fits(spec: PythonBody, text: str, *, final: bool) -> bool | None:

@@ -7,7 +7,26 @@ import re
 QUOTES = ('"', "'")
 LONGEST_GAP = 16  # characters between a quote and the tag beside it
 
+STRING_ENDS = (*QUOTES, "`", "\\")
+"""What ends a string, or escapes what does, in a language that a value may be written in."""
+
+_TAGS_IN_QUOTES = re.compile(r"(?P<quote>[\"'`])\s*(?:</[^<>]*>\s*)+(?P=quote)")
 _BLANKS = re.compile(r"[ \t]*")
+
+
+def in_string(line: str, behind: str) -> bool:
+    """Whether a tag stands in a string: one that began on its ``line`` ends with ``behind``, the next character."""
+    return behind != "" and behind in STRING_ENDS and behind in line
+
+
+def may_be_in_string(line: str) -> bool:
+    """Whether a string may have begun on ``line``."""
+    return any(quote in line for quote in STRING_ENDS)
+
+
+def closing_tags_in_quotes(text: str, at: int) -> bool:
+    """Whether nothing but closing tags, of which one is at ``at``, stands between two quotes."""
+    return at > 0 and _TAGS_IN_QUOTES.match(text, at - 1) is not None
 
 
 def stands_in_quotes(before: str, text: str, end: int, *, final: bool) -> bool | None:

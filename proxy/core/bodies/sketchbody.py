@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from proxy.core.bodies.base import RawCall
+from proxy.core.bodies.base import Effort, RawCall
 from proxy.core.bodies.relaxed import Relaxed
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import SketchBody
@@ -17,9 +17,9 @@ _CALL = re.compile(r"call:\s*(?P<name>[^\s{}]+)\s*(?={)")
 class SketchReader(SpanReader):
     """Reads one :class:`SketchBody`."""
 
-    def __init__(self, spec: SketchBody, closers: Marks, openers: Marks) -> None:
+    def __init__(self, spec: SketchBody, closers: Marks, openers: Marks, effort: Effort | None = None) -> None:
         self._quotes = (spec.quote, '"', "'")
-        super().__init__(closers, openers, own_end="}", finals=("}",))
+        super().__init__(closers, openers, effort, own_end="}", finals=("}",))
 
     @staticmethod
     def fits(spec: SketchBody, text: str, *, final: bool) -> bool | None:

@@ -11,15 +11,16 @@ import re
 from abc import ABC, abstractmethod
 from io import StringIO
 
-from proxy.core.bodies.base import RawCall, Reading, Status
-from proxy.core.bodies.quotes import stands_in_quotes
+from proxy.core.bodies.base import Effort, RawCall, Reading, Status
+from proxy.core.bodies.quotes import QUOTES, in_string, may_be_in_string, stands_in_quotes
 from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
 _TAIL = 64
 _SHORT = 256
+_LOOK_AHEAD = 64  # characters by which a call that is quoted is told from a tag that is mentioned
+_CALL_LIKE = re.compile(r"\s*(?:[{\[<]|[\w.-]{1,50}(?:\s*<|\n))")
 _SHORTEST_END = 2  # characters that say nothing of what they begin
-_MOST_ATTEMPTS = 16  # readings tried in one body, so that a hostile text costs a bounded number of looks
 
 
 class SpanReader(ABC):
@@ -30,7 +31,14 @@ class SpanReader(ABC):
     """
 
     def __init__(
-        self, closers: Marks, openers: Marks, *, own_end: str, finals: tuple[str, ...], goes_on: str = ""
+        self,
+        closers: Marks,
+        openers: Marks,
+        effort: Effort | None,
+        *,
+        own_end: str,
+        finals: tuple[str, ...],
+        goes_on: str = "",
     ) -> None:
         self.reading = Reading()
         self._own_end = "" if closers.marks else own_end
@@ -45,9 +53,13 @@ class SpanReader(ABC):
         self._length = 0
         self._pairing = frozenset(mark.replace("</", "<", 1) for mark in self._closers.marks)
         self._quoted = 0  # openers that stand inside a value, and whose closers so do too
-        self._attempts = 0
+        self._effort = effort or Effort()
         self._in_quotes = False  # the closer at which the body is taken to end stands in quotes
         self._waiting = False  # the body does not end at the closer that comes next, unless what follows it says so
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open behind ``text``, as far as that can be told."""
+        return False
 
     @abstractmethod
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
@@ -58,6 +70,14 @@ class SpanReader(ABC):
         while found := self._marks.find(text, at, final=final):
             self._use(text[at : found.start])
             if found.mark in self._closers.marks:
+                data = True if self._quoted else self._in_string(text, found.end, final=final)
+                if data is None:
+                    return found.start, Status.MORE
+                if data:
+                    self._quoted = max(0, self._quoted - 1)
+                    self._use(text[found.start : found.end])
+                    at = found.end
+                    continue
                 in_quotes = stands_in_quotes(self._tail, text, found.end, final=final)
                 if in_quotes is None:
                     return found.start, Status.MORE
@@ -68,19 +88,23 @@ class SpanReader(ABC):
                 self._waiting = ends is None
                 if self._waiting:
                     return found.start, Status.MORE
-                if ends and not self._quoted and self._complete(self._own_end, closed=True, forgiving=True):
+                guess = ends and not self._tail.endswith(QUOTES)
+                if guess and self._complete(self._own_end, closed=True, forgiving=True):
                     return found.end, Status.DONE
-                self._quoted = max(0, self._quoted - 1)
             elif found.mark == self._soft_end:
                 follows = self._text_follows(text, found.end, final=final)
-                if follows is None:
+                quoted = self._in_string(text, found.end, final=final)
+                if follows is None or quoted is None:
                     return found.start, Status.MORE
-                if follows and self._complete(found.mark, closed=True):
+                if follows and not quoted and self._complete(found.mark, closed=True):
                     return found.end, Status.DONE
             elif self._length:
                 if self._complete("", closed=True):
                     return found.start, Status.DONE
-                self._quoted += found.mark in self._pairing
+                if found.mark in self._pairing:
+                    if len(text) - found.end < _LOOK_AHEAD and not final:
+                        return found.start, Status.MORE
+                    self._quoted += _CALL_LIKE.match(text, found.end) is not None
             self._use(text[found.start : found.end])
             at = found.end
         hold = self._marks.hold(text, at)
@@ -94,6 +118,14 @@ class SpanReader(ABC):
             self._use(text[hold:])
             hold = len(text)
         return hold, Status.DONE if final and self._complete("", closed=False) else Status.MORE
+
+    def _in_string(self, text: str, end: int, *, final: bool) -> bool | None:
+        """Whether a tag that ends at ``end`` stands in a string of a value, which goes on. None: not known yet."""
+        line = self._tail[self._tail.rfind("\n") + 1 :]
+        if not may_be_in_string(line):
+            return False
+        behind = text[end : end + 1]
+        return None if not behind and not final else in_string(line, behind)
 
     def _use(self, piece: str) -> None:
         if piece:
@@ -123,9 +155,8 @@ class SpanReader(ABC):
     def _complete(self, mark: str, *, closed: bool, forgiving: bool = False) -> bool:
         """Whether the text so far, and ``mark``, is a whole body."""
         may_be = forgiving or self._length < _SHORT or (self._tail + mark).rstrip().endswith(self._finals)
-        if not may_be or self._attempts >= _MOST_ATTEMPTS:
+        if not may_be or not self._effort.allows(self._length):
             return False
-        self._attempts += 1
         calls = self._read(self._text.getvalue() + mark, closed=closed, forgiving=forgiving)
         self.reading.items.extend(calls or ())
         return bool(calls)

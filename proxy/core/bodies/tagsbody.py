@@ -15,14 +15,17 @@ from html import unescape
 
 from proxy.core.arguments.jsontext import dumps, members
 from proxy.core.arguments.repair import repair
-from proxy.core.bodies.base import Begun, RawCall, Value
-from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
+from proxy.core.bodies.base import Begun, Effort, RawCall, Value
+from proxy.core.bodies.quotes import LONGEST_GAP, closing_tags_in_quotes, stands_in_quotes
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import TagsBody
 from proxy.core.scanner import Marks
 
-_SPACE = re.compile(r"(?:\s|\\n)*")  # GLM at times writes its line breaks as two characters
+_SPACE = re.compile(r"\s*")
+_GLM_SPACE = re.compile(r"(?:\s|\\n)*")  # GLM at times writes its line breaks as two characters
 _NAME_SO_FAR = re.compile(r"[\w.:/-]*(?:\s*(?:<[\w/|]*)?|\\)")
+_BREAK = re.compile(r"\r?\n")
+_DEBRIS = re.compile(r"</?[^\s<>]{0,64}>?\s*")
 _ITEM = "item"
 _WIDEST_INDENT = 64
 _LONGEST_TAG = 300
@@ -35,11 +38,11 @@ _MOST_STOPS = 16  # ends of broken JSON that are tried
 class TagsReader(SpanReader):
     """Reads one :class:`TagsBody`."""
 
-    def __init__(self, spec: TagsBody, closers: Marks, openers: Marks) -> None:
+    def __init__(self, spec: TagsBody, closers: Marks, openers: Marks, effort: Effort | None = None) -> None:
         self._spec = spec
         finals = (spec.call_end or spec.parameter_end).rpartition("}")[2]
         call_end = "" if spec.call_end is None or "{" in spec.call_end else spec.call_end
-        super().__init__(closers, openers, own_end=call_end, finals=(finals, "}"), goes_on=spec.lead)
+        super().__init__(closers, openers, effort, own_end=call_end, finals=(finals, "}"), goes_on=spec.lead)
 
     @staticmethod
     def fits(spec: TagsBody, text: str, *, final: bool) -> bool | None:
@@ -58,6 +61,11 @@ class TagsReader(SpanReader):
             return None if self._spec.nested else _Markup(self._spec, self._text.getvalue()).begun()
         except ValueError:
             return None
+
+    def in_value(self, text: str) -> bool:
+        """Whether the last parameter that is opened in ``text`` is not closed in it."""
+        opened = list(self._spec.parameter.finditer(text))[-1:]
+        return any(self._spec.parameter_end.format(key=last["key"]) not in text[last.end() :] for last in opened)
 
     def _read(self, text: str, *, closed: bool, forgiving: bool) -> list[RawCall] | None:
         if (not closed and self._spec.call_end is None) or (forgiving and not self._spec.forgiven):
@@ -78,7 +86,7 @@ def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
 @lru_cache(maxsize=256)
 def _opener_of(closing: str) -> re.Pattern[str]:
     """What opens the elements that ``closing``, a tag, closes."""
-    return re.compile(rf"<{re.escape(closing[2:-1])}(?:\s[^<>]*)?(?<!/)>")
+    return re.compile(rf"<{re.escape(closing[2:-1])}(?:[\s=][^<>]*)?(?<!/)>")
 
 
 class _Markup:
@@ -144,13 +152,15 @@ class _Markup:
         """The value behind the tag ``opened``, as text."""
         groups = opened.groupdict()
         text = self._text[opened.end() : stop]
-        if self._spec.trimmed and text.startswith("\n"):
-            text = text[1:].removesuffix("\n")
+        layout = _BREAK.match(text) if self._spec.trimmed else None
+        if layout is not None:
+            text = text[layout.end() :].removesuffix("\n").removesuffix(layout[0][:-1])
         string = True if groups.get("string") else False if groups.get("json") else None
         return Value(unescape(opened["key"]).strip(), text, string)
 
     def _space(self, at: int) -> int:
-        return _SPACE.match(self._text, at).end()  # type: ignore[union-attr]  # it always matches
+        space = _GLM_SPACE if self._spec.own_tags else _SPACE
+        return space.match(self._text, at).end()  # type: ignore[union-attr]  # it always matches
 
     def _call(self, at: int) -> tuple[RawCall, int]:
         opened = self._spec.call.match(self._text, at)
@@ -249,11 +259,18 @@ class _Markup:
             if self._closes(at, end, start, quoted, call_end):
                 return at, at + len(end)
             if self._forgiving and self._call_goes_on(at, call_end):
-                return at, at
+                return self._unclosed(start, at)
             at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
         if self._forgiving:
-            return len(self._text), len(self._text)
+            return self._unclosed(start, len(self._text))
         raise ValueError("the value is not closed")
+
+    def _unclosed(self, start: int, end: int) -> tuple[int, int]:
+        """A value that ends without its tag; one that ends in another tag may have ended before that."""
+        last = self._text.rfind("<", max(start, end - _WIDEST_INDENT), end)
+        if last >= 0 and _DEBRIS.fullmatch(self._text, last, end):
+            raise ValueError("a value ends in a tag that is not its own")
+        return end, end
 
     def _closes(self, at: int, end: str, start: int, quoted: list[str], call_end: str | None) -> bool:
         """Whether the closing tag of the value that begins at ``start`` stands at ``at`` and is one.
@@ -261,12 +278,12 @@ class _Markup:
         It is where the markup goes on behind it, and where it stands as the templates lay it out, at the end of a line,
         alone there if the value began on a line of its own: what follows is then no part of the value.
         """
-        if quoted or not self._text.startswith(end, at):
+        if quoted or not self._text.startswith(end, at) or closing_tags_in_quotes(self._text, at):
             return False
         past = at + len(end)
         if self._goes_on(past, call_end) or self._text.startswith(end, self._space(past)):
             return True
-        alone = self._begins_line(at) or not self._text.startswith("\n", start)
+        alone = self._text.startswith("\n", at - 1) or not _BREAK.match(self._text, start)
         return not self._spec.nested and alone and self._ends_line(past)
 
     def _ends_line(self, at: int) -> bool:

@@ -188,7 +188,9 @@ def test_quotes_escaped_outside_of_strings_come_back_or_nothing_does(value: dict
 
 @given(objects)
 def test_escapes_that_were_forgotten_come_back_or_nothing_does(value: dict[str, object]) -> None:
-    assert not _misread(dumps(value).replace("\\\\", "\\"), value)
+    text = dumps(value)
+    if "\\\\'" not in text:  # a backslash before a single quote is taken for an escape of it
+        assert not _misread(text.replace("\\\\", "\\"), value)
 
 
 @given(objects)

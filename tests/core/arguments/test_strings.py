@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.arguments.strings import CONTROL, ESCAPE, INNER, NoReadingError, has_escapes, inside
+from proxy.core.arguments.strings import CONTROL, ESCAPE, INNER, SINGLE, NoReadingError, has_escapes, inside
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from proxy.core.arguments.strings import CONTROL, ESCAPE, INNER, NoReadingError,
         (r"\u12", '"', r"\u12", {ESCAPE}),
         (r"say \"\d\"", '"', r'say "\d"', {ESCAPE}),
         ("docker run \\\n -p 80", '"', "docker run \\\n -p 80", {ESCAPE}),
-        (r"it\'s", '"', r"it\'s", {ESCAPE}),
+        (r"it\'s", '"', "it's", {SINGLE}),
         (r"it\'s", "'", "it's", set()),
         (r"\'\d\'", "'", r"'\d'", {ESCAPE}),
         ('say "hi"', "'", 'say "hi"', set()),
