@@ -161,7 +161,7 @@ class Relay:
         model, body = self._backend.config.model, ask.body
         if model is not None and model != ask.model:
             try:
-                body = with_model(body, model)
+                body = await apart(ask.size, partial(with_model, body, model))
             except ValueError as error:
                 raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
         fields = [*_onward(ask.headers, log), *self._credentials(ask.headers), ("x-request-id", log.id)]
