@@ -12,6 +12,7 @@ import contextlib
 import gc
 import os
 import random
+import re
 import resource
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -102,7 +103,11 @@ async def world() -> AsyncIterator[World]:
     urls: dict[str, str] = {}
     for mode in MODES:
         config = Config(
-            (BackendConfig(f"http://127.0.0.1:{upstream.port}", dispatcher=mode, reask=0),),
+            (
+                BackendConfig(
+                    f"http://127.0.0.1:{upstream.port}", dispatcher=mode, reask=0, max_concurrent=64, max_queue=10_000
+                ),
+            ),
             port=0,
             first_byte_timeout=1.5,
             idle_timeout=1.5,
@@ -222,6 +227,10 @@ async def test_clients_that_leave_take_everything_with_them(world: World, name: 
 
 async def test_nothing_is_left(world: World) -> None:
     await quiet(world)
+    for url in world.urls.values():
+        page = (await world.client.get(url + "/metrics")).text
+        for gauge, left in (("backend_requests", 0), ("backend_queue", 0), ("requests_in_progress", 1)):
+            assert re.findall(rf"^toolgraft_{gauge}(?:{{.*}})? (.*)$", page, re.MULTILINE) == [f"{left}.0"]
     await world.client.aclose()
     for _ in range(50):
         if not alive():
