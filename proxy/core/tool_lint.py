@@ -79,7 +79,11 @@ _LISTED = re.compile(
     rf"|\({_BARE}(?:\s*[|/]\s*{_BARE})+\)",
     re.IGNORECASE,
 )
-_FOR_EXAMPLE = re.compile(r"\b(?:e\.g\.|eg|examples?|such as|like|including)\W*$", re.IGNORECASE)
+_NOT_ALL = re.compile(
+    r"\b(?:e\.g\.|eg|examples?|such as|like|including|(?:if|when|unless)\b[^.;]{0,60})\W*$", re.IGNORECASE
+)
+"""What stands before values that are not all there are."""
+
 _SAYS_HOW = re.compile(
     r"\d|e\.g\.|for example|such as|\bISO\b|YYYY|https?:|\bRFC|\blike\b|\bformat\b|\bin the form\b", re.I
 )
@@ -272,7 +276,7 @@ def _of_argument(schema: Mapping[str, Json], tool: str, name: str, path: str, de
 def _values(text: str) -> str:
     """The values that ``text`` lists, shortened; "" if there are none, or if they are examples."""
     found = _LISTED.search(text)
-    return _cut(found[0]) if found and not _FOR_EXAMPLE.search(text[: found.start()][-40:]) else ""
+    return _cut(found[0]) if found and not _NOT_ALL.search(text[: found.start()][-80:]) else ""
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -123,7 +123,13 @@ def test_arguments(schema: dict[str, Any], rule: str) -> None:
 
 @pytest.mark.parametrize(
     "description",
-    ["Names, e.g. 'Chur' or 'Basel'.", "A city (or its code).", "Must be unique, lower case.", "One of the users."],
+    [
+        "Names, e.g. 'Chur' or 'Basel'.",
+        "A city (or its code).",
+        "Must be unique, lower case.",
+        "One of the users.",
+        "A number; if it is a box, 'true' or 'false'.",
+    ],
 )
 def test_examples_are_no_list_of_values(description: str) -> None:
     assert rules(tool(place={"type": "string", "description": description})) == []

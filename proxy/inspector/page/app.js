@@ -112,7 +112,8 @@ function sift() {
   }
   const selected = rows.get(chosen);
   if (first && (!selected || selected.hidden)) first.tabIndex = 0;
-  byId("count").textContent = count === exchanges.size ? `${count} exchanges` : `${count} of ${exchanges.size} exchanges`;
+  const all = exchanges.size === 1 ? "1 exchange" : `${exchanges.size} exchanges`;
+  byId("count").textContent = count === exchanges.size ? all : `${count} of ${all}`;
   byId("empty").hidden = exchanges.size > 0;
 }
 

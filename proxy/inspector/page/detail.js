@@ -5,6 +5,10 @@ import { block, bytes, clock, copyButton, download, duration, either, el, fold, 
 import { GLYPHS, WORDS, calls, legend, lint, problems, reply, segments } from "./parts.js";
 import { conversation } from "./talk.js";
 
+const CONTEXT_CUT =
+  "The backend counted far fewer tokens than this prompt must have: it has cut the prompt to its context, perhaps the " +
+  "tools with it. The proxy's log names the setting to change.";
+
 export function detail(exchange) {
   const line = exchange.summary;
   const gone = exchange.asked === undefined;
@@ -17,6 +21,7 @@ export function detail(exchange) {
   };
   return [
     head(exchange, line),
+    line.warning === "context-cut" ? el("p", { class: "wrong" }, CONTEXT_CUT) : null,
     gone ? el("p", { class: "empty" }, "What was said in it is no longer kept: newer exchanges needed the room.") : null,
     found.length ? el("section", { class: "happened", "aria-label": "What happened" }, el("h3", {}, "What was repaired, refused or left out"), problems(found, where)) : null,
     gone ? null : el("div", { class: "columns" }, asked(exchange), model(exchange), told(exchange)),
@@ -65,7 +70,7 @@ function body(given, label) {
   const told = given.size ? `${bytes(given.size)}${given.cut ? ", not all of it is kept or shown" : ""}` : "empty";
   const turns = conversation(given.text);
   const raw = () => (given.text ? block(given.text) : el("p", { class: "quiet" }, "Nothing."));
-  const views = turns ? either(label, [["conversation", () => turns.map(speech)], ["as sent", raw]]) : [raw()];
+  const views = turns ? either(label, [["conversation", () => turns.map(speech)], ["whole", raw]]) : [raw()];
   return [el("p", { class: "quiet size" }, told), ...views];
 }
 
@@ -135,6 +140,6 @@ function told(exchange) {
   const { told, summary } = exchange;
   const raw = () => (told.text ? block(told.text) : el("p", { class: "quiet" }, summary.running ? "Nothing yet." : "Nothing."));
   const size = told.size ? `${bytes(told.size)}${told.cut ? ", not all of it is kept or shown" : ""}` : "";
-  const views = told.reply ? either("The answer", [["answer", () => reply(told.reply).filter(Boolean)], ["as sent", raw]]) : [raw()];
+  const views = told.reply ? either("The answer", [["answer", () => reply(told.reply).filter(Boolean)], ["whole", raw]]) : [raw()];
   return column("The client got", summary.status ? ` status ${summary.status}` : "", el("p", { class: "quiet size" }, size), ...views);
 }
