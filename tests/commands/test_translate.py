@@ -78,7 +78,7 @@ def test_what_goes_untouched_in_a_running_proxy_is_printed_as_it_is(asked: dict[
     request = {"messages": [{"role": "user", "content": "Hi"}], "user": "u", **asked}
     with Backend() as backend, proxy_before(backend, model="real") as url:
         post(f"{url}/v1/chat/completions", json=request).raise_for_status()
-        sent = backend.chats[-1].json
+        sent = backend.chats[0].json
     assert translated("--model", "real", request=request) == sent == {**request, "model": "real"}
 
 
@@ -87,7 +87,7 @@ def test_what_goes_untouched_in_a_running_proxy_is_printed_as_it_is(asked: dict[
 def test_it_is_what_the_proxy_sends(dispatcher: str, stream: bool) -> None:
     with Backend() as backend, proxy_before(backend, dispatcher, model="real", system_role=False) as url:
         post(f"{url}/v1/chat/completions", json={**REQUEST, "stream": stream}).raise_for_status()
-        sent = backend.chats[-1].json
+        sent = backend.chats[0].json
     options = ["--dispatcher", dispatcher, "--model", "real", "--no-system-role", *(["--stream"] if stream else [])]
     shown = translated(*options, request={**REQUEST, "stream": False})
     assert shown == sent
