@@ -62,19 +62,19 @@ def _gains(score: Score, other: Score) -> bool:
 
 def _calling(scores: Mapping[str, Score], way: str | None) -> list[Finding]:
     """What the trial says of the model."""
-    if way is not None:
-        score = scores[way]
-        said = f"Best is '{WAYS[way].title}': {score.right} right replies of {score.asked}."
-        if score.right * 2 >= score.asked:
-            return [Finding("tool calls", said)]
-        mend = 'A larger model calls tools better. Where a call is sure to be due, tool_choice "required" helps.'
+    best, forced = scores.get(way or ""), scores.get("forced")
+    if forced is not None and forced.calls and (best is None or best.calls * 2 < best.due):
+        of_itself = "no tool" if best is None else f"a tool {best.calls} of {best.due} times"
+        said = f"By itself the model calls {of_itself}, and {forced.calls} of {forced.due} times when it has to."
+        mend = 'Programs had better say tool_choice "required" where a call is due. A larger model calls by itself.'
         return [Finding("tool calls", said, "note", mend)]
-    forced = scores.get("forced")
-    if forced is not None and forced.calls:
-        said = f"The model calls no tool by itself, but {forced.calls} of {forced.asked} times when it is forced to."
-        return [Finding("tool calls", said, "note", 'Have the program say tool_choice "required" where a call is due.')]
-    mend = "Try a larger model, or one that was trained to call tools. `toolgraft serve` still answers its plain chats."
-    return [Finding("tool calls", "The model calls no tool in any way.", "bad", mend)]
+    if best is None or way is None:
+        mend = "Try a larger model, or one trained to call tools. `toolgraft serve` still serves its plain chats."
+        return [Finding("tool calls", "The model calls no tool in any way.", "bad", mend)]
+    said = f"Best is '{WAYS[way].title}': {best.right} right replies of {best.asked}."
+    if best.right * 2 >= best.asked:
+        return [Finding("tool calls", said)]
+    return [Finding("tool calls", said, "note", "A larger model gets more of them right.")]
 
 
 def _troubles(scores: Mapping[str, Score], trial: Mapping[str, Sequence[Outcome]]) -> list[Finding]:

@@ -51,9 +51,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Outcomes in sum. ``calls`` are the valid ones where calls were due; ``seconds`` is the median of the answers."""
+    """Outcomes in sum. ``due``: a call was, and ``calls``: it was valid; ``seconds`` is the median of the answers."""
 
     asked: int
+    due: int
     calls: int
     valid: int
     right: int
@@ -69,6 +70,7 @@ class Score:
         times = [each.seconds for each in outcomes if each.error is None]
         return cls(
             asked=len(outcomes),
+            due=sum(each.due for each in outcomes),
             calls=sum(each.valid for each in outcomes if each.due),
             valid=sum(each.valid for each in outcomes),
             right=sum(each.right for each in outcomes),

@@ -111,5 +111,5 @@ def test_outcomes_in_sum() -> None:
         Outcome("c", "c", False, True, True, False, 30, 3, 2.0),
         Outcome("d", "c", True, error="no"),
     ]
-    assert Score.of(outcomes) == Score(4, 2, 3, 2, 1, 1, 60, 6, 2.0)
-    assert Score.of([]) == Score(0, 0, 0, 0, 0, 0, 0, 0, 0.0)
+    assert Score.of(outcomes) == Score(4, 3, 2, 3, 2, 1, 1, 60, 6, 2.0)
+    assert Score.of([]) == Score(0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
