@@ -6,9 +6,12 @@ that it knows. https://platform.openai.com/docs/guides/tools
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from proxy.core.arguments.schema import ToolSchema
 from proxy.core.model import Json, Tool, ToolCall, nothing
 from proxy.wire import jsonio
 from proxy.wire.arguments import read_arguments
@@ -20,8 +23,9 @@ MILLISECONDS = {"type": "integer", "description": "Milliseconds that it may take
 class Builtin:
     """One type. Its call is an item of type ``item`` whose ``member`` holds the arguments, beside ``always``.
 
-    ``defaults`` are members of the action that the model is not asked for. The result comes as an item of type
-    ``item`` with ``_output``.
+    ``defaults`` are members of the action that the model is not asked for. ``shape`` is what the action must be for
+    clients to read it, ``lists`` how a text is read where it wants a list. The result comes as an item of type ``item``
+    with ``_output``.
     """
 
     tool: Tool
@@ -30,23 +34,43 @@ class Builtin:
     member: str
     defaults: Mapping[str, Json] = field(default_factory=nothing)
     always: Mapping[str, Json] = field(default_factory=nothing)
+    shape: ToolSchema = field(default_factory=lambda: ToolSchema(None))
+    lists: Mapping[str, Callable[[str], list[str]]] = field(default_factory=nothing)
 
     def call_item(self, call: ToolCall, item_id: str) -> dict[str, Json] | None:
-        """The item for a call of the model, None if its arguments are no object."""
+        """The item for a call of the model, None if its arguments do not fit the item and are not read as such."""
         try:
-            arguments = jsonio.loads(call.arguments)
+            action = self._action(call.arguments)
         except ValueError:
-            return None
-        if not isinstance(arguments, dict):
             return None
         return {
             "type": self.item,
             "id": item_id,
             "call_id": call.id,
-            self.member: {**self.defaults, **arguments},
+            self.member: action,
             "status": "completed",
             **self.always,
         }
+
+    def _action(self, arguments: str) -> Json:
+        given = jsonio.loads(arguments)
+        if not isinstance(given, dict):
+            raise ValueError("no object")
+        said = {key: self._list(key, value) for key, value in given.items() if value is not None}
+        text, _ = self.shape.coerce(jsonio.dumps({**self.defaults, **said}).decode())
+        action = jsonio.loads(text)
+        without_nulls = {key: value for key, value in action.items() if value is not None}
+        if self.shape.validate(jsonio.dumps(without_nulls).decode()):
+            raise ValueError("another shape")
+        return action
+
+    def _list(self, key: str, value: Json) -> Json:
+        if key not in self.lists or not isinstance(value, str) or not value.strip():
+            return value
+        with suppress(ValueError):
+            if isinstance(written := jsonio.loads(value), list):
+                return written
+        return self.lists[key](value)
 
     def arguments(self, item: Mapping[str, Json]) -> str:
         """The arguments of a call that the client replays, without what the model was not asked for."""
@@ -61,6 +85,12 @@ def _tool(name: str, description: str, required: list[str], **properties: Json) 
     schema = {"type": "object", "properties": properties, "required": required}
     return Tool(name, description, schema)
 
+
+def _shape(required: list[str], **properties: Json) -> ToolSchema:
+    return ToolSchema({"type": "object", "properties": properties, "required": required})
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
 BUILTINS: Mapping[str, Builtin] = {
     "local_shell": Builtin(
@@ -77,6 +107,16 @@ BUILTINS: Mapping[str, Builtin] = {
         "lsh",
         "action",
         {"type": "exec", "env": {}},
+        shape=_shape(
+            ["command"],
+            type={"const": "exec"},
+            command=_TEXTS,
+            env={"type": "object", "additionalProperties": {"type": "string"}},
+            timeout_ms={"type": "integer"},
+            user={"type": "string"},
+            working_directory={"type": "string"},
+        ),
+        lists={"command": shlex.split},
     ),
     "shell": Builtin(
         _tool(
@@ -91,6 +131,10 @@ BUILTINS: Mapping[str, Builtin] = {
         "sh",
         "action",
         {"timeout_ms": None, "max_output_length": None},
+        shape=_shape(
+            ["commands"], commands=_TEXTS, timeout_ms={"type": "integer"}, max_output_length={"type": "integer"}
+        ),
+        lists={"commands": lambda text: [text]},
     ),
     "apply_patch": Builtin(
         _tool(
@@ -108,6 +152,17 @@ BUILTINS: Mapping[str, Builtin] = {
         "apply_patch_call",
         "apc",
         "operation",
+        shape=ToolSchema(
+            {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "diff": {"type": "string"}},
+                "required": ["type", "path"],
+                "anyOf": [
+                    {"properties": {"type": {"const": "delete_file"}}},
+                    {"properties": {"type": {"enum": ["create_file", "update_file"]}}, "required": ["diff"]},
+                ],
+            }
+        ),
     ),
     "tool_search": Builtin(
         _tool(

@@ -25,6 +25,7 @@ from proxy.core.events import (
 from proxy.core.model import Json, ToolCall
 from proxy.wire import jsonio
 from proxy.wire.failures import BROKEN_OFF
+from proxy.wire.openai_responses.builtins import BUILTINS
 from proxy.wire.openai_responses.reply import (
     INCOMPLETE,
     Answering,
@@ -70,6 +71,12 @@ _SUMMARY = _Kind(
     "text",
     {"type": "summary_text", "text": ""},
 )
+
+_SAYS = {
+    "function_call": ("arguments", "function_call_arguments"),
+    "custom_tool_call": ("input", "custom_tool_call_input"),
+}
+"""By the type of a call's item: the member that says what is called for, and how the events about it are called."""
 
 
 class StreamEncoder:
@@ -243,14 +250,14 @@ class StreamEncoder:
         self._call = call
         self._pieces = []
         kind = self._answering.tool(call.name).kind
-        if kind not in ("function", "custom"):
-            return out
-        field = "arguments" if kind == "function" else "input"
-        item = self._call_item(call) | {field: "", "status": "in_progress"}
-        where = {"item_id": item["id"], "output_index": len(self._output)}
-        words = "function_call_arguments" if kind == "function" else "custom_tool_call_input"
-        self._prepare(f"response.{words}.delta", where)
-        return out + self._event("response.output_item.added", output_index=len(self._output), item=item)
+        return out + self._begin(self._call_item(call)) if kind in ("function", "custom") else out
+
+    def _begin(self, item: dict[str, Json]) -> bytes:
+        """A function's or a custom tool's call is added, without what it says."""
+        field, words = _SAYS[item["type"]]
+        self._prepare(f"response.{words}.delta", {"item_id": item["id"], "output_index": len(self._output)})
+        item = item | {field: "", "status": "in_progress"}
+        return self._event("response.output_item.added", output_index=len(self._output), item=item)
 
     def _call_item(self, call: ToolCallStart) -> dict[str, Json]:
         return call_item(ToolCall(call.id, call.name, "".join(self._pieces)), self._answering, len(self._output))
@@ -268,16 +275,19 @@ class StreamEncoder:
         item = self._call_item(call)
         bare, self._pieces = not self._pieces, []
         where = {"item_id": item["id"], "output_index": len(self._output)}
-        match self._answering.tool(call.name).kind:
-            case "function":
-                out = self._piece(item["arguments"]) if bare else b""
+        out = b""
+        if self._answering.tool(call.name).kind in BUILTINS and item["type"] in _SAYS:  # it does not fit its own item
+            out, bare = self._begin(item), True
+        match item["type"]:
+            case "function_call":
+                out += self._piece(item["arguments"]) if bare else b""
                 out += self._event(
                     "response.function_call_arguments.done",
                     **where,
                     name=item["name"],
                     arguments=item["arguments"],
                 )
-            case "custom":
+            case "custom_tool_call":
                 out = self._piece(item["input"])
                 out += self._event("response.custom_tool_call_input.done", **where, input=item["input"])
             case _:

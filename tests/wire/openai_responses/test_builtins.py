@@ -37,6 +37,41 @@ def test_a_call_is_the_item_of_its_type_and_comes_back_as_the_call(
     assert json.loads(row.arguments(item)) == arguments
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "member", "read"),
+    [
+        ("shell", {"commands": "ls -l"}, "commands", ["ls -l"]),
+        ("shell", {"commands": "[ -f a ] && cat a"}, "commands", ["[ -f a ] && cat a"]),
+        ("shell", {"commands": '["ls"]', "timeout_ms": "5"}, "timeout_ms", 5),
+        ("local_shell", {"command": "ls -l 'a b'", "env": None}, "command", ["ls", "-l", "a b"]),
+        ("local_shell", {"command": '["ls"]'}, "command", ["ls"]),
+    ],
+)
+def test_what_has_one_reading_is_mended(name: str, arguments: dict[str, Any], member: str, read: Any) -> None:
+    item = BUILTINS[name].call_item(ToolCall("c", name, json.dumps(arguments)), "x")
+    assert item
+    model = LocalShellCall if name == "local_shell" else ResponseFunctionShellToolCall
+    assert model.model_validate(item).model_dump()["action"][member] == read
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("shell", {"x": 1}),
+        ("shell", {"commands": ""}),
+        ("shell", {"commands": [["ls"]]}),
+        ("local_shell", {"command": "it's"}),
+        ("local_shell", {"command": ["ls"], "type": "other"}),
+        ("local_shell", {"command": ["ls"], "env": {"A": []}}),
+        ("apply_patch", {"input": "zz"}),
+        ("apply_patch", {"type": "update_file", "path": "a"}),
+        ("apply_patch", {"type": "move", "path": "a", "diff": "x"}),
+    ],
+)
+def test_what_does_not_fit_makes_no_item(name: str, arguments: dict[str, Any]) -> None:
+    assert BUILTINS[name].call_item(ToolCall("c", name, json.dumps(arguments)), "x") is None
+
+
 @pytest.mark.parametrize("arguments", ["[]", "not json", '"x"'])
 def test_arguments_that_are_no_object_make_no_item(arguments: str) -> None:
     assert BUILTINS["shell"].call_item(ToolCall("c", "shell", arguments), "x") is None

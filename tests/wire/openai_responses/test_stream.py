@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.responses import ResponseFunctionToolCall
 
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
@@ -152,6 +153,21 @@ def test_a_cut_reply_is_incomplete(finish: FinishReason, reason: str) -> None:
     last = final(stream(TextDelta("Half a"), Finish(finish)))
     assert (last["status"], last["incomplete_details"]) == ("incomplete", {"reason": reason})
     assert last["output"][0]["status"] == "incomplete"
+
+
+def test_a_call_that_does_not_fit_its_own_item_is_a_function_call_with_all_its_events() -> None:
+    data = stream(*call(0, "local_shell", '{"x"', ": 1}"), Finish("tool_calls"))
+    assert kinds(data)[2:-1] == [
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+    ]
+    added, delta, done, item_done = frames(data)[2:-1]
+    assert (added["item"]["type"], added["item"]["arguments"]) == ("function_call", "")
+    assert delta["delta"] == done["arguments"] == item_done["item"]["arguments"] == '{"x": 1}'
+    (item,) = final(data)["output"]
+    assert ResponseFunctionToolCall.model_validate(item).name == "local_shell"
 
 
 @pytest.mark.parametrize("name", ["get_weather", "patch", "local_shell"])
