@@ -46,6 +46,8 @@ class CallRules:
         if self.satisfied:
             return []
         match event:
+            case TextDelta():
+                return self._say(event)
             case Problem(call=int()):
                 return self._problem(event)
             case ToolCallStart():
@@ -61,8 +63,6 @@ class CallRules:
                 self.inside_call = False
                 self.satisfied = self._single
                 return [replace(event, index=self.calls - 1)]
-            case TextDelta(text):
-                return self._say(text)
             case _:
                 return [event]
 
@@ -95,16 +95,16 @@ class CallRules:
     def _end_as_text(self, name: str, *arguments: str) -> list[Event]:
         self._as_text = None
         line = markup.tool_call(name, "".join(arguments))
-        out = self._say(f"\n{line}" if self._spoke else line)
+        out = self._say(TextDelta(f"\n{line}" if self._spoke else line))
         self._apart = True
         return out
 
-    def _say(self, text: str) -> list[Event]:
-        if self._apart and not text.startswith("\n"):
-            text = f"\n{text}"
+    def _say(self, said: TextDelta) -> list[Event]:
+        if self._apart and not said.text.startswith("\n"):
+            said = TextDelta(f"\n{said.text}")
         self._apart = False
         self._spoke = True
         if self._held is None:
-            return [TextDelta(text)]
-        self._held.append(TextDelta(text))
+            return [said]
+        self._held.append(said)
         return []

@@ -41,12 +41,12 @@ class XmlReader:
         if self._finished:
             return [event] if isinstance(event, Usage) else []
         match event:
+            case TextDelta(text):
+                return [] if self.done else self._send(self._parser.feed(text))
             case Finish():
                 return self._end(event.reason, event)
-            case TextDelta() | ReasoningDelta() | ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd() if self.done:
+            case ReasoningDelta() | ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd() if self.done:
                 return []
-            case TextDelta(text):
-                return self._send(self._parser.feed(text))
             case ReasoningDelta(text):
                 return self._send(self._parser.feed_reasoning(text))
             case ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd():

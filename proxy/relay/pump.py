@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from itertools import groupby
 from time import perf_counter
 
@@ -104,9 +104,10 @@ class Pump:
                 frames = sse.feed(data)
                 events, failure = _decode(decoder, frames)
                 batch = self._read(events)
-                if self._reader.done:
+                done = self._reader.done
+                if done:
                     await self._reply.aclose()
-                if failure or decoder.saw_done or self._reader.done:
+                if done or failure or decoder.saw_done:
                     rest = batch
                     break
                 if frames:
@@ -132,11 +133,11 @@ class Pump:
             async with asyncio.timeout(LINGER):
                 await self._reply.next()
 
-    def _read(self, events: Iterable[Event]) -> list[Event]:
+    def _read(self, events: Sequence[Event]) -> list[Event]:
         """The client's events for the backend's."""
         out: list[Event] = []
         for event in _joined(events):
-            if isinstance(event, TextDelta | ReasoningDelta):
+            if isinstance(event, (TextDelta, ReasoningDelta)):
                 self._reply_size += len(event.text)
             out += self._reader.feed(event)
         return self._note(out)
@@ -152,6 +153,8 @@ class Pump:
     def _note(self, events: list[Event]) -> list[Event]:
         for event in events:
             match event:
+                case TextDelta():
+                    pass
                 case ToolCallEnd():
                     self._log.calls += 1
                 case Problem(kind, message):
@@ -182,8 +185,12 @@ def _decode(decoder: ChunkDecoder, frames: Iterable[Frame]) -> tuple[list[Event]
     return events, None
 
 
-def _joined(events: Iterable[Event]) -> Iterator[Event]:
+def _joined(events: Sequence[Event]) -> Iterable[Event]:
     """``events``, where neighbouring pieces of text are one: what came in one read is read, and sent on, at once."""
+    return events if len(events) < 2 else _join(events)
+
+
+def _join(events: Iterable[Event]) -> Iterator[Event]:
     for kind, group in groupby(events, type):
         if kind is TextDelta:
             yield TextDelta("".join([event.text for event in group if isinstance(event, TextDelta)]))

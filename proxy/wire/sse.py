@@ -61,9 +61,9 @@ class SseDecoder:
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that ``chunk`` completes. Raises ``UpstreamError`` when a frame grows past ``max_frame``."""
-        if self._is_one_plain_frame(chunk):
+        if not self._pending and chunk.startswith(b"data: ") and (plain := self._plain_frames(chunk)):
             self._at_start = False
-            return [Frame("message", chunk[6:-2].decode("utf-8", "replace"))]
+            return plain
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk[0] == _LF:
@@ -91,16 +91,17 @@ class SseDecoder:
         self._dispatch(frames)
         return frames
 
-    def _is_one_plain_frame(self, chunk: bytes) -> bool:
-        """The usual case by far: nothing is pending and the read is one ``data: …`` line with its blank line."""
-        return (
-            not self._pending
-            and chunk.startswith(b"data: ")
-            and chunk.find(b"\n") == len(chunk) - 2
-            and chunk[-1] == _LF
-            and _CR not in chunk
-            and len(chunk) <= self._max_frame
-        )
+    def _plain_frames(self, chunk: bytes) -> list[Frame]:
+        """The usual case by far: nothing is pending and the read is ``data: …`` lines, each with its blank line.
+
+        Nothing is returned when it is not that.
+        """
+        if not chunk.endswith(b"\n\n") or b"\r" in chunk or len(chunk) > self._max_frame:
+            return []
+        lines = chunk[6:-2].decode("utf-8", "replace").split("\n\ndata: ")
+        if chunk.count(b"\n") != 2 * len(lines):
+            return []
+        return [Frame("message", line) for line in lines]
 
     def _end_line(self, rest: bytes, frames: list[Frame]) -> None:
         if self._line:

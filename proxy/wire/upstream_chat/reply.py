@@ -17,6 +17,7 @@ from proxy.wire import jsonio
 from proxy.wire.chat_content import REASONING_FIELDS, read_content, read_reasoning
 from proxy.wire.sse import Frame
 from proxy.wire.upstream_chat.calls import NativeCalls
+from proxy.wire.upstream_chat.repeats import Repeats
 from proxy.wire.upstream_errors import event_error, is_error, shorten
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -49,6 +50,7 @@ class ChunkDecoder:
 
     def __init__(self, *, new_id: Callable[[], str] = new_call_id, taken: Iterable[str] = ()) -> None:
         self._calls = NativeCalls(new_id, taken)
+        self._repeats = Repeats()
         self._finish: Finish | None = None
         self._usage: Usage | None = None
         self._closed = False
@@ -62,8 +64,13 @@ class ChunkDecoder:
 
     def feed(self, frame: Frame) -> list[Event]:
         """The events of a frame. Raises ``UpstreamError`` for an error event and for what is not a chunk."""
+        if self._closed:
+            return []
+        text = self._repeats.text(frame.data) if frame.event == "message" else None
+        if text is not None:
+            return self._calls.around(TextDelta(text))
         data = frame.data.strip()
-        if self._closed or not data:
+        if not data:
             return []
         if data == "[DONE]":
             self.saw_done = True
@@ -71,7 +78,12 @@ class ChunkDecoder:
         try:
             chunk = jsonio.loads(data)
             if frame.event != "error" and isinstance(chunk, dict) and not is_error(chunk):
-                return self._read(chunk, "delta")
+                finish = self._finish
+                events = self._read(chunk, "delta")
+                silent = self._finish is finish and not chunk.get("usage")
+                if silent and len(events) == 1 and isinstance(events[0], TextDelta):
+                    self._repeats.learn(frame.data, events[0].text)
+                return events
         except ValueError:
             chunk = data
         if frame.event == "error" or is_error(chunk):
