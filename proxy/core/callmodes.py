@@ -255,7 +255,8 @@ class CallModes(TentativeModes):
             return self._all_valid(calls)
         if any(call.guessed and not self._tools.knows_values(call) for call in calls):
             return not self._tools
-        return not self._tools or all(not call.loose or self._tools.declares(call.name) for call in calls)
+        strict = region.form.declared
+        return not self._tools or all(self._tools.declares(call.name) for call in calls if strict or call.loose)
 
     def _all_valid(self, calls: list[RawCall]) -> bool:
         return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)
@@ -284,6 +285,10 @@ class CallModes(TentativeModes):
             self._complete(whole, body)
             self._pending = raw[len(raw) - rest :]
             return 0, True
+        if self._cut and region.bare and not self._begins_call(body):
+            self._region = self._body = None
+            self._as_text(raw)
+            return len(self._pending), False
         if self._cut:
             self._region = self._body = None
             self._mode = self._text
@@ -316,6 +321,12 @@ class CallModes(TentativeModes):
         if held is None or (held.rule == "whole" and not held.orphan):  # elsewhere it may be what the answer is about
             self._out.problem("unreadable", "A call was opened and never completed.", raw)
         return self._reread(region, "", self._shown(region, body))
+
+    def _begins_call(self, body: Body) -> bool:
+        """Whether JSON that was cut, and is all of the answer, had named a declared tool."""
+        begun = body.open_arguments() if isinstance(body, JsonReader) else None
+        alone = self._tentative is None or not self._tentative.orphan
+        return alone and begun is not None and self._tools.declares(begun[0]) is not None
 
     def _shown(self, region: Region, body: Body) -> int:
         """How much of a call that cannot be read is text for certain: up to its closer, or the next opener.

@@ -41,7 +41,7 @@ def mendable(reply: Reply) -> bool:
     A reply that was cut is not its fault, and one that refuses is an answer.
     """
     whole = reply.finish in ("stop", "tool_calls") and not reply.refusal
-    return whole and any(map(is_fault, reply.problems))
+    return whole and any(is_fault(problem) and _apart(problem, reply.content) for problem in reply.problems)
 
 
 def is_fault(problem: Problem) -> bool:
@@ -49,6 +49,12 @@ def is_fault(problem: Problem) -> bool:
     if problem.kind == "unreadable":
         return _BEGUN.match(problem.detail) is not None
     return problem.kind in _FAULTS
+
+
+def _apart(problem: Problem, content: str) -> bool:
+    """Whether what could not be read begins a line: within one it is what the answer is about."""
+    at = content.find(problem.detail.removesuffix("…")) if problem.kind == "unreadable" else 0
+    return at <= 0 or content[:at].rstrip(" \t").endswith("\n")
 
 
 def corrected(prepared: Request, request: Request, reply: Reply) -> Request:

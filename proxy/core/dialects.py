@@ -59,7 +59,7 @@ DIALECTS: tuple[Dialect, ...] = (
         " model card discussions: the outer tag is at times missing",
         forms=(
             Form("<tool_call>", (FUNCTION_TAGS, invoke()), _CALL_CLOSERS),
-            Form("<function=", (FUNCTION_TAGS,), kept=True),
+            Form("<function=", (FUNCTION_TAGS,), kept=True, declared=True),
         ),
     ),
     Dialect(
@@ -72,7 +72,7 @@ DIALECTS: tuple[Dialect, ...] = (
         name="llama3",
         source="Llama 3.1 and 3.2 prompt formats; the JSON comes without a token as well",
         models=r"(?<!code)llama-?3(?!\d)",
-        forms=(Form("<|python_tag|>", (PYTHON, JSON)), Form("<function=", (FUNCTION_TAGS,), kept=True)),
+        forms=(Form("<|python_tag|>", (PYTHON, JSON)), Form("<function=", (FUNCTION_TAGS,), kept=True, declared=True)),
         bare=True,
         terminators=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
     ),

@@ -142,7 +142,7 @@ class XmlDispatcher:
             new_id=self.new_id,
         )
         rules = CallRules(
-            names=names if choice.forced or not names else None,
+            names=names if choice.forced or choice.allowed is not None or not names else None,
             forced=choice.forced and bool(names),
             single=not request.parallel,
         )

@@ -97,7 +97,8 @@ class Form:
     """One way to write a call: ``opener``, then one of ``bodies`` (tried in order by its first bytes), then a closer.
 
     Without ``closers`` the call ends where its body ends. ``kept``: the opener is a part of the body. ``head``: it
-    counts only as the first thing of an answer.
+    counts only as the first thing of an answer. ``declared``: answers may be about it, so the tool must be a declared
+    one.
     """
 
     opener: str
@@ -105,6 +106,7 @@ class Form:
     closers: tuple[str, ...] = ()
     kept: bool = False
     head: bool = False
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

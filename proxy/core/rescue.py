@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from proxy.core.bodies.base import RawCall
-from proxy.core.events import Event, Finish, FinishReason, Problem, Refusal, TextDelta, ToolCallStart
+from proxy.core.events import Event, Finish, FinishReason, Problem, Refusal, TextDelta, ToolCallEnd, ToolCallStart
 from proxy.core.machine import Step
 from proxy.core.model import Tool
 from proxy.core.parser import Parser, new_call_id
@@ -126,6 +127,8 @@ class Rescue:
         if not any(isinstance(event, ToolCallStart) for event in events):
             return None
         before = self.held[: (size if self._parser.first is None else self._parser.first) - self.clear].rstrip()
+        if (self.clear or before) and any(map(_goes_on, pairwise(events))):
+            return None
         out: list[Event] = [TextDelta(before)] if before else []
         begun = False
         for event in events:
@@ -135,6 +138,12 @@ class Rescue:
             if begun or (isinstance(event, Problem) and event.call is not None):
                 out.append(event)
         return out
+
+
+def _goes_on(pair: tuple[Event, Event]) -> bool:
+    """Whether text follows a call on its line: the call is then what the answer is about."""
+    call, text = pair
+    return isinstance(call, ToolCallEnd) and isinstance(text, TextDelta) and "\n" not in text.text[:2]
 
 
 class RescueReader:

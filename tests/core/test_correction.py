@@ -58,6 +58,8 @@ def test_a_call_that_fails_can_be_mended(text: str) -> None:
         TIME,
         "<tool_call>",
         "Write <tool_call> first.",
+        'Format: <tool_call>{"name": ..., "arguments": ...}</tool_call>',
+        "A. <tool_call> {your json} </tool_call> B.",
         "Write <tool_call>weather, and so on",
         "<tool_call>\nhello</tool_call>",
         "Calls look so: <tool_call>{...}</tool_call>",

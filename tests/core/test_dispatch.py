@@ -54,6 +54,13 @@ def test_what_cannot_be_shown_is_refused_where_it_is_to_be_answered() -> None:
     assert XmlDispatcher().prepare(replace(ASKED, messages=(noted,))).messages[-1].text == "A note."
 
 
+def test_a_call_of_a_tool_that_is_not_allowed_is_text() -> None:
+    asked = replace(ASKED, tool_choice=ToolChoice(allowed=frozenset({"clock"})))
+    assert [call.name for call in reply(asked, CALL % "clock").calls] == ["clock"]
+    refused = reply(asked, CALL % "weather")
+    assert (refused.calls, refused.content) == ((), CALL % "weather")
+
+
 def test_several_choices_cannot_be_read_from_text() -> None:
     with pytest.raises(ClientError, match="`n` must be 1") as caught:
         XmlDispatcher().prepare(replace(ASKED, extra={"n": 2}))

@@ -394,6 +394,26 @@ ROWS = (
         content="<function=run>\n<parameter=command>\nls\n</command>\n</function>",
         problems=frozenset({"unreadable"}),
     ),
+    Row(
+        "function tags that the answer is about",
+        "Use <function=foo><parameter=x>1</parameter></function> in Qwen.",
+        content="Use <function=foo><parameter=x>1</parameter></function> in Qwen.",
+        problems=frozenset({"unreadable"}),
+    ),
+    Row(
+        "JSON that is cut before it is a call",
+        'Here:\n\n{\n  "type": "weather",\n  "name": "Oslo"',
+        content='Here:\n\n{\n  "type": "weather",\n  "name": "Oslo"',
+        given="length",
+        finish="length",
+    ),
+    Row(
+        "a bare call that is cut",
+        '{"name": "get_weather", "arguments": {"city": "Os',
+        given="length",
+        finish="length",
+        problems=frozenset({"cut"}),
+    ),
     # tags around calls
     Row("attributes", '<tool_call id="1" name="get_time" n="2">{}</tool_call>', (NOON_CALL,)),
     Row("an attribute that says nothing", f"<tool_call id='1'>{NOON.removeprefix('<tool_call>')}", (NOON_CALL,)),

@@ -47,6 +47,11 @@ def reply(text: str, *cuts: int, finish: FinishReason = "stop", parallel: bool =
     return collect(read(text, *cuts, finish=finish, parallel=parallel))
 
 
+def test_a_call_that_the_answer_is_about_stays_text() -> None:
+    text = f"You would write {CALL} like that."
+    assert reply(text) == reply(text, *range(len(text))) == Reply(content=text, finish="stop")
+
+
 @pytest.mark.parametrize("cut", [True, False])
 @pytest.mark.parametrize(
     ("text", "content"),
