@@ -40,6 +40,12 @@ ENTRYPOINT ["toolgraft"]
 CMD ["serve"]
 
 FROM run AS local
+USER root
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libgomp1 \
+    && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
 COPY --from=build-local /opt/toolgraft /opt/toolgraft
 ENV TOOLGRAFT_CACHE=/opt/toolgraft/models
 CMD ["serve", "--local"]

@@ -25,8 +25,8 @@ from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.gate import Gate
 from proxy.inspector.routes import INSPECTOR, Inspector
-from proxy.limits import check_counts
-from proxy.metrics import Metrics
+from proxy.limits import Turns, check_counts
+from proxy.metrics import Metrics, counts_together
 from proxy.relay import Ask, ByteReply, Routes
 from proxy.relay.models import models_body
 from proxy.surfaces.base import Shape, Surface
@@ -55,6 +55,9 @@ EXPOSED = (
 
 ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models", "/responses")
 """Paths that are known also without ``/v1`` before them."""
+
+LOADS_EVERY = 1.0
+"""Seconds after which one of several workers tells the others how busy it is."""
 
 HEALTH, METRICS = "health", "metrics"
 QUIET = frozenset({HEALTH, INSPECTOR, METRICS})
@@ -101,25 +104,28 @@ class Endpoint:
 class App:
     """The proxy as an ASGI application. It opens nothing before its lifespan has begun.
 
-    Raises ``ConfigError`` when ``config`` names a backend that cannot be one, or that no model leads to.
+    ``before`` is the application whose place it takes: what that counted, keeps, and has at work stays known.
+    ``reload`` answers those who ask for new settings. Raises ``ConfigError`` when ``config`` names a backend that
+    cannot be one, or that no model leads to.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, before: App | None = None, reload: Handler | None = None) -> None:
         self._config = config
         self._routing = Routing(config.backends)
         self._gate = Gate.of(config)
-        self._metrics = Metrics(
-            [name for route in self._routing.backends for name in self._routing.names(route.backend)]
-        )
+        self._metrics: Metrics = Metrics() if before is None else before._metrics
+        self._metrics.expect(name for route in self._routing.backends for name in self._routing.names(route.backend))
+        self._inspector: Inspector = Inspector(config, None if before is None else before._inspector)
+        self._memory: Memory = Memory() if before is None else before._memory
+        self._turns: Turns = Turns() if before is None else before._turns
         self._traces = Traces() if config.traces else None
-        self._inspector = Inspector(config)
         self._relay: Routes
         reading = ("GET", "HEAD")
         self._router = Router(
             [
                 self._generation("/v1/chat/completions", Chat, Chat.shape),
                 self._generation("/v1/messages", Messages, Messages.shape),
-                self._generation("/v1/responses", functools.partial(Responses, memory=Memory()), Responses.shape),
+                self._generation("/v1/responses", functools.partial(Responses, memory=self._memory), Responses.shape),
                 Route("/v1/messages/count_tokens", Endpoint(self._count_tokens, ("POST",), Messages.shape)),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
@@ -128,13 +134,14 @@ class App:
                     Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all))
                     for each in self._inspector.paths()
                 ),
+                *([Route("/-/reload", Endpoint(reload, ("POST",)))] if reload else []),
                 Route("/metrics", Endpoint(self._show_metrics, reading)),
                 Route("/health", Endpoint(self._health, reading, to_all=True)),
                 Route("/ready", Endpoint(self._ready, reading, to_all=True)),
             ],
             redirect_slashes=False,
             default=Endpoint(_unknown),
-            lifespan=self._lifespan,
+            lifespan=lambda app: self.running(),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,7 +182,8 @@ class App:
                 write_content(log.id, exchange.asked, bytes(exchange.kept))
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, app: object) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[None]:
+        """The block in which requests can be answered."""
         config = self._config
         async with (
             Upstream(
@@ -186,10 +194,21 @@ class App:
             ) as upstream,
             aclosing(Capabilities(upstream)) as capabilities,
         ):
-            self._relay = Routes(self._routing, upstream, capabilities)
-            yield
-        if self._traces:
-            await asyncio.to_thread(self._traces.close)
+            self._relay = Routes(self._routing, upstream, capabilities, self._turns)
+            noting = asyncio.create_task(self._note_loads()) if counts_together() else None
+            try:
+                yield
+            finally:
+                if noting is not None:
+                    noting.cancel()
+                if self._traces:
+                    await asyncio.to_thread(self._traces.close)
+
+    async def _note_loads(self) -> None:
+        """Let the other workers tell too how busy this one is."""
+        while True:
+            self._metrics.note(self._relay.loads())
+            await asyncio.sleep(LOADS_EVERY)
 
     def _generation(self, path: str, surface: Callable[[bytes], Surface], shape: Shape) -> Route:
         """The route of a surface."""
@@ -293,7 +312,11 @@ class App:
 
 def create_app(config: Config) -> ASGIApp:
     """The proxy for ``config``. Raises ``ConfigError``."""
-    app = App(config)
+    return with_cors(App(config), config)
+
+
+def with_cors(app: ASGIApp, config: Config) -> ASGIApp:
+    """``app``, open to the scripts of the web pages that ``config`` names."""
     if not config.cors_origins:
         return app
     return CORSMiddleware(

@@ -70,10 +70,11 @@ class BackendConfig:
 class Config:
     """Everything the server needs to know.
 
-    ``backends`` is in most cases one. ``port`` 0 picks a free one. ``client_keys`` are the hashes of the keys that are
-    let in, by the names of their owners; none: everybody is. ``cors_origins`` are the web pages that are, ``*`` any.
-    ``allowed_hosts`` are names by which the proxy may be asked for although it listens for its own machine only.
-    ``rate_limit`` is the requests that each client may make in a minute.
+    ``backends`` is in most cases one. ``port`` 0 picks a free one, on which ``workers`` processes serve, each with its
+    share of the limits. ``client_keys`` are the hashes of the keys that are let in, by the names of their owners; none:
+    everybody is. ``cors_origins`` are the web pages that are, ``*`` any. ``allowed_hosts`` are names by which the proxy
+    may be asked for although it listens for its own machine only. ``rate_limit`` is the requests that each client may
+    make in a minute.
 
     ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous. ``max_messages`` and
     ``max_tools`` are for one request. All times are in seconds. ``keep_alive`` is the silence after which a stream gets
@@ -85,7 +86,7 @@ class Config:
 
     ``inspector``: whether ``/inspector`` shows the last exchanges (``auto``: where only this machine can see it, or a
     key is wanted), of which ``inspector_keep`` are kept, and ``inspector_bytes`` of what was said in them. Owners of
-    keys see their own, those named by ``inspector_sees_all`` everybody's.
+    keys see their own, those named by ``inspector_sees_all`` everybody's. It needs to be the only worker.
 
     ``log_content``: the log has what was said, too. ``traces``: requests are told to OpenTelemetry.
     """
@@ -93,6 +94,7 @@ class Config:
     backends: tuple[BackendConfig, ...]
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    workers: int = 1
     client_keys: Mapping[str, str] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()

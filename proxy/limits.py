@@ -130,3 +130,14 @@ class Slots:
             code="queue_full",
             headers=(("retry-after", str(wait)),),
         )
+
+
+class Turns:
+    """The slots of each backend. Those of one that keeps its name and its limits stay, whatever else is changed."""
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[str, int | None, int], Slots] = {}
+
+    def of(self, backend: str, at_once: int | None, waiting: int) -> Slots:
+        """The slots of ``backend``, which works on so many requests at once."""
+        return self._slots.setdefault((backend, at_once, waiting), Slots(at_once, waiting))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from proxy.telemetry import RequestLog
 
@@ -42,6 +44,16 @@ class Load:
     waiting: int
 
 
+def counts_together() -> bool:
+    """Whether this is one of several workers, whose counts are added up."""
+    return "PROMETHEUS_MULTIPROC_DIR" in os.environ
+
+
+def forget_worker(pid: int) -> None:
+    """A worker is no more: what it was at does not count any longer, what it has done does."""
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
 class _By(Generic[Metric]):
     """A metric by the values of its labels. Looking them up in the library takes four times as long."""
 
@@ -57,12 +69,13 @@ class _By(Generic[Metric]):
 
 
 class Metrics:
-    """The counters of one application. ``models`` are names that are always told apart."""
+    """The counters of one application."""
 
-    def __init__(self, models: Collection[str] = ()) -> None:
+    def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._configured = frozenset(models)
+        self._configured: set[str] = set()
         self._seen: set[str] = set()
+        self._loaded: set[str] = set()
         counter, histogram, gauge = self._counter, self._histogram, self._gauge
         self._requests = counter("requests", "Requests that ended.", "surface", "mode", "backend", "model", "status")
         self._calls = counter("calls", "Tool calls in answers.", "backend", "model")
@@ -80,6 +93,10 @@ class Metrics:
         self._taken = gauge("backend_requests", "Requests that a backend works on.", "backend")
         self._waiting = gauge("backend_queue", "Requests that wait for a backend.", "backend")
         ProcessCollector(registry=self._registry)
+
+    def expect(self, models: Iterable[str]) -> None:
+        """``models`` are names that are always told apart, as they are configured."""
+        self._configured.update(models)
 
     def begin(self) -> None:
         """A request has begun."""
@@ -114,13 +131,25 @@ class Metrics:
             self._added(log.mode or "").observe(log.added)
 
     def page(self, accept: str, loads: Iterable[Load] = ()) -> tuple[str, bytes]:
-        """The content type and the body for a scraper that accepts ``accept``."""
-        for load in loads:
-            self._taken.labels(load.backend).set(load.taken)
-            self._waiting.labels(load.backend).set(load.waiting)
+        """The content type and the body for a scraper that accepts ``accept``; of several workers, for all of them."""
+        self.note(loads)
+        registry = self._registry
+        if counts_together():
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         encode: Callable[[CollectorRegistry], bytes]
         encode, content_type = choose_encoder(accept)
-        return content_type, encode(self._registry)
+        return content_type, encode(registry)
+
+    def note(self, loads: Iterable[Load]) -> None:
+        """Note how busy the backends are at the moment; any other is not there any more."""
+        now = {load.backend: load for load in loads}
+        for name in self._loaded - now.keys():
+            now[name] = Load(name, 0, 0)
+        self._loaded.update(now)
+        for name, load in now.items():
+            self._taken.labels(name).set(load.taken)
+            self._waiting.labels(name).set(load.waiting)
 
     def _model(self, log: RequestLog) -> str:
         """The model's name, if it is one of the first to be served, or configured."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
 
-from proxy.app import create_app
 from proxy.config import Config
 from proxy.core.errors import ConfigError
 from proxy.protocol import Protocol
+from proxy.reload import Reloadable, Source
+from proxy.terminal import Terminal
 
 START_TIMEOUT = 10.0
 """Seconds that a server in a thread may take to listen."""
@@ -38,13 +41,25 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-class Server(uvicorn.Server):
-    """The proxy with ``config`` on a bound socket. ``ready`` is called with the URL once it listens."""
+def url_of(bound: socket.socket) -> str:
+    """The root of what is served on a bound socket."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
-    def __init__(self, config: Config, bound: socket.socket, ready: Callable[[str], None]) -> None:
+
+class Server(uvicorn.Server):
+    """The proxy with ``config`` on a bound socket. ``ready`` is called with the URL once it listens.
+
+    New settings come from ``source``, when a client asks for that, or on SIGHUP.
+    """
+
+    def __init__(
+        self, config: Config, bound: socket.socket, ready: Callable[[str], None], source: Source | None = None
+    ) -> None:
+        self.app = Reloadable(config, source)
         super().__init__(
             uvicorn.Config(
-                create_app(config),
+                self.app,
                 http=Protocol,
                 ws="none",
                 lifespan="on",
@@ -53,18 +68,35 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=75,
-                timeout_graceful_shutdown=config.shutdown_timeout,
             )
         )
+        self._reloads = source is not None
+        self._reloading: set[asyncio.Task[None]] = set()
+        self._terminal = Terminal()
         self._socket = bound
         self._ready = ready
-        host, port = self._socket.getsockname()[:2]
-        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.url = url_of(bound)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then tell."""
         await super().startup(sockets)
+        if self._reloads and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
         self._ready(self.url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let open streams end within the time that is now configured."""
+        self.config.timeout_graceful_shutdown = self.app.config.shutdown_timeout
+        await super().shutdown(sockets)
+
+    def _hang_up(self) -> None:
+        """Reload; but where the signal came because the terminal is gone, stop, as programs do."""
+        if self._terminal.is_gone():
+            self.should_exit = True
+            return
+        task = asyncio.get_running_loop().create_task(self.app.try_to_reload())
+        self._reloading.add(task)
+        task.add_done_callback(self._reloading.discard)
 
     def serve_until_signal(self) -> None:
         """Serve in this thread until SIGINT or SIGTERM, then let open streams end within the configured time."""
@@ -72,11 +104,11 @@ class Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def in_background(config: Config) -> Iterator[Server]:
+def in_background(config: Config, source: Source | None = None) -> Iterator[Server]:
     """The proxy serving in a thread while the block runs; the server's ``url`` says where."""
     listening = threading.Event()
     with bind(config.host, config.port) as bound:
-        server = Server(config, bound, ready=lambda url: listening.set())
+        server = Server(config, bound, lambda url: listening.set(), source)
         thread = threading.Thread(target=server.serve_until_signal, name="toolgraft", daemon=True)
         thread.start()
         try:

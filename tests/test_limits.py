@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.core.errors import ClientError
-from proxy.limits import MOST_CLIENTS, Rate, Slots, check_counts
+from proxy.limits import MOST_CLIENTS, Rate, Slots, Turns, check_counts
 
 
 class Clock:
@@ -166,3 +166,12 @@ async def test_a_slot_is_given_back_once() -> None:
     with pytest.raises(ClientError):
         await slots.take()
     assert slots.taken == 1
+
+
+async def test_turns_are_kept_as_long_as_the_limits_are() -> None:
+    turns = Turns()
+    give_back = await turns.of("a", 1, 0).take()
+    assert turns.of("a", 1, 0).taken == 1
+    assert [turns.of(*other).taken for other in (("b", 1, 0), ("a", 2, 0), ("a", 1, 5))] == [0, 0, 0]
+    give_back()
+    assert turns.of("a", 1, 0).taken == 0

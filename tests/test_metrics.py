@@ -17,7 +17,8 @@ def entry(**fields: Any) -> RequestLog:
 
 
 def ended(*logs: RequestLog, models: tuple[str, ...] = ()) -> Metrics:
-    metrics = Metrics(models)
+    metrics = Metrics()
+    metrics.expect(models)
     for log in logs:
         metrics.begin()
         metrics.end(log)
@@ -130,3 +131,11 @@ def test_the_format_is_the_one_that_is_asked_for() -> None:
 def test_applications_count_for_themselves() -> None:
     ended(entry(model="m"))
     assert models_of(Metrics()) == set()
+
+
+def test_a_backend_that_is_no_more_is_not_busy() -> None:
+    metrics = Metrics()
+    samples(metrics, Load("a", 2, 1))
+    found = samples(metrics, Load("b", 3, 0))
+    assert (found["toolgraft_backend_requests", "a"], found["toolgraft_backend_queue", "a"]) == (0, 0)
+    assert found["toolgraft_backend_requests", "b"] == 3

@@ -16,7 +16,9 @@ import click
 from proxy import telemetry
 from proxy.access import is_loopback
 from proxy.commands.options import config_option, setting_options
+from proxy.commands.workers import Team, counting_together
 from proxy.config import BackendConfig, Config
+from proxy.core.errors import ConfigError
 
 TO_BE_STARTED = "http://127.0.0.1"
 """Stands for the embedded model's URL until it has one."""
@@ -36,35 +38,61 @@ def serve(file: Path | None, local: bool, model_file: Path | None, **flags: obje
 
     Each setting comes from a flag, else from the environment, else from the file.
     """
-    from proxy.server import Server, bind  # imported late: these take a moment
-    from proxy.settings.load import load, names_backend, settings_file
+    from proxy.settings.load import load, names_backend, settings_file  # imported late: it takes a moment
 
     local = local or model_file is not None
     file = settings_file(file, os.environ)
     if local == (flags["url"] is not None) and (local or not names_backend(os.environ, file)):
         raise click.UsageError("Give either --backend URL or --local, or a file of settings with --config.")
-    config = load({**flags, "url": (TO_BE_STARTED,)} if local else flags, os.environ, file)
+    read = partial(load, {**flags, "url": (TO_BE_STARTED,)} if local else flags, os.environ, file)
+    config = read()
     signal.signal(signal.SIGTERM, _terminate)
-    with bind(config.host, config.port) as bound, ExitStack() as stack:
+    with ExitStack() as stack:
+        if config.workers > 1:
+            _check_workers(local=local)
+            stack.enter_context(counting_together())
+        from proxy.reload import Source
+        from proxy.server import Server, bind
+
+        bound = stack.enter_context(bind(config.host, config.port))
         run: Callable[[Server], None] = Server.serve_until_signal
         if local:
             from proxy.commands.embedded import embedded_model, serve_beside
 
             embedded = stack.enter_context(embedded_model(model_file))
-            config = replace(config, backends=(replace(config.backends[0], url=embedded.url),))
+            read = partial(_at, embedded.url, read)
+            config = read()
             run = partial(serve_beside, model=embedded)
-        telemetry.configure(as_json=config.log_format == "json")
-        _warn(config, bound.getsockname()[0])
+        apply = partial(_apply, bound.getsockname()[0])
+        apply(config)
         if file is not None:
             telemetry.logger.info("settings from %s", file)
         try:
-            run(Server(config, bound, ready=partial(_announce, config)))
+            if config.workers > 1:
+                Team(config, bound, read, apply).serve(partial(_announce, config))
+            else:
+                run(Server(config, bound, partial(_announce, config), Source(read, apply)))
         except KeyboardInterrupt:
             raise SystemExit(0) from None
 
 
-def _warn(config: Config, address: str) -> None:
-    """Say what is open that should perhaps not be."""
+def _check_workers(*, local: bool) -> None:
+    """Raise ``ConfigError`` where several workers cannot be."""
+    if local:
+        raise ConfigError("The embedded model needs no more than one worker. Leave out --workers.")
+    if not hasattr(os, "fork"):
+        raise ConfigError("This system cannot run several workers. Leave out --workers.")
+
+
+def _at(url: str, read: Callable[[], Config]) -> Config:
+    """What is ``read``, with its one backend at ``url``."""
+    config = read()
+    return replace(config, backends=(replace(config.backends[0], url=url),))
+
+
+def _apply(address: str, config: Config) -> None:
+    """Log as is wanted, and say what is open on ``address`` that should perhaps not be."""
+    telemetry.configure(as_json=config.log_format == "json")
     if not (config.client_keys or is_loopback(address)):
         telemetry.logger.warning(
             "Whoever reaches this machine may use the backend: the proxy listens on %s, and no key is wanted. "

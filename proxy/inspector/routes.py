@@ -40,6 +40,7 @@ WITHOUT_KEYS = (
     "The inspector is off: it shows what everybody asks, and this proxy can be reached from elsewhere without a key. "
     'Set client keys, or `inspector = "on"`.'
 )
+WITH_WORKERS = "The inspector is off: it needs one worker, which sees everything. Leave out `workers`."
 
 MOST_FEEDS = 16
 """Pages that are told of changes at a time."""
@@ -87,12 +88,19 @@ class Path:
 
 
 class Inspector:
-    """Keeps the last exchanges and shows them. ``on`` is False where it is off: then nothing is kept."""
+    """Keeps the last exchanges and shows them. ``on`` is False where it is off: then nothing is kept.
 
-    def __init__(self, config: Config) -> None:
+    ``before`` is the inspector whose place it takes: what that kept is shown on.
+    """
+
+    def __init__(self, config: Config, before: Inspector | None = None) -> None:
         self.on = _is_on(config)
-        self._why_off = SET_OFF if config.inspector == "off" else WITHOUT_KEYS
-        self._ring = Ring(config.inspector_keep, config.inspector_bytes)
+        self._why_off = WITH_WORKERS if config.workers > 1 else WITHOUT_KEYS
+        if config.inspector == "off":
+            self._why_off = SET_OFF
+        self._limits = config.inspector_keep, config.inspector_bytes
+        kept = before is not None and before.on and self.on and before._limits == self._limits
+        self._ring: Ring = before._ring if before is not None and kept else Ring(*self._limits)
         self._see_all = frozenset(config.inspector_sees_all)
         self._hosts = None if config.client_keys else Hosts(config.allowed_hosts)
         self._feeds = 0
@@ -213,6 +221,8 @@ class Inspector:
 
 def _is_on(config: Config) -> bool:
     """``auto``: where nobody but this machine, or nobody without a key, can see what others say."""
+    if config.workers > 1:  # none of them knows what the others have seen
+        return False
     if config.inspector == "auto":
         return is_loopback(config.host) or bool(config.client_keys)
     return config.inspector == "on"

@@ -11,7 +11,7 @@ from proxy.backends.capability import Capabilities
 from proxy.backends.pool import Pool
 from proxy.backends.routing import Route, Routing
 from proxy.core.errors import UpstreamError
-from proxy.limits import Slots
+from proxy.limits import Turns
 from proxy.metrics import Load
 from proxy.relay.answers import Ask, Begun, ByteReply, EventReply, Headers
 from proxy.relay.count import Count
@@ -34,12 +34,17 @@ Answer = TypeVar("Answer")
 class Routes:
     """Sends each request to a backend. The methods are those of ``Relay``, and raise what they raise."""
 
-    def __init__(self, routing: Routing, upstream: Upstream, capabilities: Capabilities) -> None:
+    def __init__(
+        self, routing: Routing, upstream: Upstream, capabilities: Capabilities, turns: Turns | None = None
+    ) -> None:
         self._routing = routing
         self._upstream = upstream
         self._capabilities = capabilities
         self._pools = [Pool(len(route.replicas)) for route in routing.backends]
-        self._slots = [Slots(route.config.max_concurrent, route.config.max_queue) for route in routing.backends]
+        turns = turns or Turns()
+        self._slots = [
+            turns.of(route.name, route.config.max_concurrent, route.config.max_queue) for route in routing.backends
+        ]
         self._relays: dict[tuple[Route, int], Relay] = {}
 
     async def answer(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:

@@ -48,6 +48,14 @@ SERVER = (
         metavar="N",
     ),
     Key(
+        "workers",
+        kinds.whole(1, 256),
+        "Processes that serve, each of which holds to its share of the limits.",
+        "1",
+        flag="--workers",
+        metavar="N",
+    ),
+    Key(
         "client_keys",
         kinds.hashes(),
         "The API keys that are let in, hashed, by the names of their owners. None: everybody is.",
@@ -116,7 +124,7 @@ SERVER = (
     Key(
         "inspector",
         kinds.choice(INSPECTORS),
-        "Show the last exchanges at /inspector; auto: if only this machine can see it, or keys are wanted.",
+        "Show the last exchanges at /inspector; auto: if only this machine can see it, or keys are wanted; one worker.",
         '"auto"',
         flag="--inspector",
     ),

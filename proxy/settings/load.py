@@ -63,7 +63,24 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
         Routing(backends)
     except ConfigError as error:
         raise ConfigError(f"{document.name}: {error.message}" if document.name else error.message) from None
-    return Config(backends, **server)
+    config = Config(backends, **server)
+    if config.workers > 1:
+        _check_workers(config)
+    return config
+
+
+def _check_workers(config: Config) -> None:
+    """Raise ``ConfigError`` for what several workers cannot do together."""
+    if config.inspector == "on":
+        raise ConfigError(
+            'The inspector needs one worker, which sees everything: leave out `workers`, or `inspector = "on"`.'
+        )
+    for backend in config.backends:
+        if backend.max_concurrent is not None and backend.max_concurrent < config.workers:
+            raise ConfigError(
+                f"Of {backend.max_concurrent} requests at a time (`max_concurrent`), not each of {config.workers} "
+                f"workers can have one. Leave `workers` at {backend.max_concurrent} or less."
+            )
 
 
 def _client_keys(variable: str, environ: Mapping[str, str], origin: str) -> dict[str, str]:

@@ -20,8 +20,9 @@ from proxy.commands.serve import serve as serve_command
 from proxy.config import Config
 from proxy.core.model import Tool
 from proxy.core.prompt import PromptOptions
+from proxy.reload import Source
 from proxy.template_file import read_template
-from tests.support.backend import DONE, Backend, chunk, sse
+from tests.support.backend import DONE, Backend, chunk, sse, text
 from tests.support.conversations import FIXTURES
 from tests.support.proxy import free_port, get, http_client
 
@@ -85,6 +86,61 @@ def test_a_signal_ends_it_when_open_streams_have_ended(signum: signal.Signals) -
     assert " request id=" in log
 
 
+def next_line(process: subprocess.Popen[str], wanted: str) -> str:
+    """The next line of the log that has ``wanted``."""
+    assert process.stderr
+    return next(line for line in process.stderr if wanted in line)
+
+
+def test_sighup_reads_the_settings_again(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    pieces = [chunk({"content": str(number)}) for number in range(20)]
+    with Backend() as backend, Backend() as other:
+        file.write_text(f"[[backend]]\nurl = '{backend.url}'\ndispatcher = 'native'")
+        with serving("--config", str(file)) as (process, url), http_client(url) as client:
+            asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+            backend.script(sse(*pieces, chunk({}, "stop"), DONE, pause=0.03))
+            with client.stream("POST", "/v1/chat/completions", json={**asked, "stream": True}) as answer:
+                raw = answer.iter_raw()
+                first = next(raw)
+                file.write_text("[[backend]]\nurll = 'x'")
+                process.send_signal(signal.SIGHUP)
+                assert "no key `urll`" in next_line(process, "the settings are as they were")
+                file.write_text(f"[[backend]]\nurl = '{other.url}'\ndispatcher = 'native'")
+                process.send_signal(signal.SIGHUP)
+                next_line(process, "the settings were read again")
+                other.script(text("hi"))
+                assert client.post("/v1/chat/completions", json=asked).status_code == 200
+                rest = b"".join(raw)
+            assert (first + rest).endswith(DONE.encode())
+            assert (len(backend.chats), len(other.chats)) == (1, 1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+
+
+def test_it_ends_with_its_terminal() -> None:
+    """A terminal that is closed sends SIGHUP too; whoever ran the command there wants it gone."""
+    controller, terminal = os.openpty()
+    program = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from proxy.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "serve", "--port", "0", "--backend", "http://127.0.0.1:9"],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    try:
+        assert process.stdout
+        assert " listens on " in process.stdout.readline()
+        os.close(controller)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_the_log_can_be_json() -> None:
     with Backend() as backend, serving("--backend", backend.url, "--log-format", "json") as (process, url):
         get(url + "/nowhere")
@@ -102,7 +158,7 @@ class Server:
 
     configs: ClassVar[list[Config]] = []
 
-    def __init__(self, config: Config, bound: object, ready: Callable[[str], None]) -> None:
+    def __init__(self, config: Config, bound: object, ready: Callable[[str], None], source: Source) -> None:
         self.configs.append(config)
         ready("http://127.0.0.1:1")
 

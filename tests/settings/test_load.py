@@ -61,6 +61,18 @@ def refusal(file: Path | None = None, *, flags: dict[str, object] | None = None,
     return caught.value.message.replace(str(file), "FILE")
 
 
+def test_every_worker_must_have_a_share(write: Any) -> None:
+    file = write("workers = 4\n[[backend]]\nurl = 'http://127.0.0.1:9'\nmax_concurrent = 3")
+    assert refusal(file).startswith("Of 3 requests at a time (`max_concurrent`), not each of 4 workers can have one.")
+    assert loaded(file, TOOLGRAFT_WORKERS="3").workers == 3
+
+
+def test_the_inspector_needs_one_worker(write: Any) -> None:
+    file = write("workers = 2\ninspector = 'on'\n[[backend]]\nurl = 'http://127.0.0.1:9'")
+    assert refusal(file).startswith("The inspector needs one worker")
+    assert loaded(file, TOOLGRAFT_WORKERS="1").workers == 1
+
+
 def test_a_file_with_everything(write: Any) -> None:
     config = loaded(write(TWO), BIG_KEY="sk-1")
     big, small = config.backends
