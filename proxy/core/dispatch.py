@@ -18,6 +18,7 @@ from proxy.core.model import AUTO, Json, OtherPart, Request
 from proxy.core.parser import Parser, new_call_id
 from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
+from proxy.core.replay import mended
 
 NOT_SENT = frozenset(
     {
@@ -151,13 +152,13 @@ class XmlDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class NativeDispatcher:
-    """The backend's own tool calling: nothing is changed on the way there or back."""
+    """The backend's own tool calling: the past is made good on the way there, nothing is changed on the way back."""
 
     mode: Literal["native"] = field(default="native", init=False)
 
     def prepare(self, request: Request) -> Request:
-        """``request`` itself."""
-        return request
+        """``request`` with a past that no backend refuses."""
+        return replace(request, messages=mended(request.messages))
 
     def reader(self, request: Request) -> Reader:
         """Passes all events."""

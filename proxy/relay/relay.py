@@ -92,8 +92,8 @@ class Relay:
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
         native = facts.native if backend.config.dispatcher == "auto" else backend.config.dispatcher == "native"
         log.mode = "native" if native else "xml"
-        prepare = partial(self._dispatcher(facts, request).prepare, request)
-        prepared = request if native else await apart(ask.size, prepare)
+        dispatcher = NativeDispatcher() if native else self._dispatcher(facts, request)
+        prepared = await apart(ask.size, partial(dispatcher.prepare, request))
 
         async def post(path: str, body: bytes) -> bytes:
             fields = self._credentials(ask.headers)

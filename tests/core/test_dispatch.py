@@ -214,9 +214,12 @@ def test_a_whole_reply_can_still_learn_that_it_began_with_reasoning() -> None:
     assert (whole.reasoning, whole.content) == ("a plan", "an answer")
 
 
-def test_native_changes_nothing() -> None:
+def test_native_changes_nothing_but_a_broken_past() -> None:
     dispatcher = NativeDispatcher()
-    assert dispatcher.prepare(ASKED) is ASKED
+    assert dispatcher.prepare(ASKED) == ASKED
+    cut = replace(ASKED, messages=(*ASKED.messages, Message("assistant", calls=(ToolCall("c", "clock", "{"),))))
+    call, result = dispatcher.prepare(cut).messages[-2:]
+    assert (call.calls[0].arguments, result.results[0].call_id) == ('{"unreadable_arguments": "{"}', "c")
     assert reply(ASKED, CALL % "clock", dispatcher=dispatcher).content == CALL % "clock"
 
 
