@@ -180,6 +180,7 @@ class App:
                 self._traces.end(span, log)
             if exchange.kept is not None:
                 write_content(log.id, exchange.asked, bytes(exchange.kept))
+        del scope["exchange"], scope["voice"]  # as they hold the scope, they would have to be found to be garbage
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -189,6 +189,7 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watcher.cancel()
+        del self._watcher  # else the two hold each other until they are found to be garbage
         if self._gone:
             self._block.uncancel()
             raise ClientGoneError from None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
+from proxy import asgi
 from proxy.app import FORWARDED_METHODS, canonical, request_id
 from proxy.relay import Relay
 from tests.support.backend import Backend, Exchange, body, error, text
@@ -332,3 +335,24 @@ def test_a_request_is_one_line_in_the_log(
     assert entry["ms"] > 0
     assert not any(line["surface"] == "health" for line in lines)
     assert "hi" not in json.dumps(entry).split('"')
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_nothing_of_a_request_is_left_to_the_garbage_collector(
+    client: httpx2.Client, backend: Backend, stream: bool
+) -> None:
+    def left() -> int:
+        return sum(isinstance(thing, asgi.Exchange | asgi.Watch) for thing in gc.get_objects())
+
+    gc.collect()
+    before = left()
+    gc.disable()
+    try:
+        for _ in range(3):
+            client.post("/v1/chat/completions", json={**HELLO, "stream": stream})
+        until = time.monotonic() + 10
+        while left() > before and time.monotonic() < until:
+            time.sleep(0.01)
+        assert left() <= before
+    finally:
+        gc.enable()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -173,6 +174,7 @@ def configs(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     monkeypatch.setattr(server, "Server", Server)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr("proxy.telemetry.configure", lambda **_: None)
+    monkeypatch.setattr("proxy.commands.serve.gc", Mock())
     return Server.configs
 
 
@@ -390,3 +392,10 @@ def test_another_model_file_can_be_served(configs: list[Config], events: list[st
     file.write_bytes(b"GGUF")
     assert serve("--model-file", str(file)).exit_code == 0
     assert events[0] == f"file {file}"
+
+
+def test_what_stays_is_not_looked_through_for_garbage(configs: list[Config], monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = Mock()
+    monkeypatch.setattr("proxy.commands.serve.gc", collector)
+    assert serve("--backend", "http://127.0.0.1:9").exit_code == 0
+    assert [call[0] for call in collector.mock_calls] == ["freeze", "set_threshold"]
