@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice
 from proxy.wire.anthropic_messages.content import Block, blocks
-from proxy.wire.choices import check_choice
-
-CLIENT_SIDE = ("bash_", "text_editor_", "computer_", "memory_", "browser_")
-"""How the types of tools begin that the client runs but only Anthropic's models know: they have no schema to show."""
+from proxy.wire.choices import check_choice, refuse_client_side
 
 _READ = frozenset({"name", "description", "input_schema", "strict", "type", "cache_control"})
 
@@ -47,7 +44,7 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
             raise ClientError(f"`{where}` must be an object that describes a tool.", param=where)
         kind, name = item.get("type"), item.get("name")
         if kind not in (None, "custom") and not isinstance(item.get("input_schema"), dict):
-            _refuse_client_side(str(kind), where)
+            refuse_client_side(str(kind), where, "input_schema")
             dropped.append((name, str(kind)))
             continue
         if not isinstance(name, str) or not name:
@@ -74,15 +71,6 @@ def _tool(name: str, item: Block) -> Tool:
         strict if isinstance(strict, bool) else None,
         extra={key: value for key, value in item.items() if key not in _READ},
     )
-
-
-def _refuse_client_side(kind: str, where: str) -> None:
-    if kind.startswith(CLIENT_SIDE):
-        raise ClientError(
-            f"`{where}` is of type {kind!r}, which only Anthropic's models know how to call. Offer a tool of your own "
-            "with a `name`, a `description` and an `input_schema` instead.",
-            param=where,
-        )
 
 
 def _changes(messages: Json) -> Iterator[tuple[str, Json]]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice
 from proxy.wire import jsonio
-from proxy.wire.choices import check_choice
+from proxy.wire.choices import check_choice, refuse_client_side
 
 _LARGEST_KEPT = 128 * 1024  # bytes of the tools of a request; with the number of those kept, a bound on memory
 
@@ -68,6 +68,7 @@ def _read_tools(raw: list[Json], field: str) -> tuple[tuple[Tool, ...], tuple[st
         if not isinstance(item, dict):
             raise ClientError(f"`{param}` must be an object that describes a tool.", param=param)
         if field == "tools" and _is_hosted(item):
+            refuse_client_side(str(item["type"]), param, "parameters")
             dropped.append(str(item["type"]))
             continue
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice, nothing
 from proxy.wire.bodies import text
-from proxy.wire.choices import check_choice
+from proxy.wire.choices import check_choice, refuse_client_side
 from proxy.wire.openai_responses.builtins import BUILTINS
 
 DEFAULT_NAMESPACE = "functions"
@@ -105,13 +105,8 @@ class _Reading:
             except ValueError:
                 raise ClientError(f"`{param}` has no name: give the tool a `name`, a string.", param=param) from None
             self._keep(_with_grammar(tool), "custom" if tool.custom else "function", namespace)
-        elif kind.startswith("computer"):
-            raise ClientError(
-                f"`{param}` is of the type {kind!r}, which no model behind this server was trained to use. "
-                "Offer function tools for the same actions instead.",
-                param=param,
-            )
         else:
+            refuse_client_side(kind, param, "parameters")
             self.dropped.append(kind)
 
     def join(self, other: _Reading) -> None:

@@ -54,6 +54,14 @@ def test_the_later_of_two_tools_with_one_name_counts() -> None:
     )
 
 
+def test_a_tool_that_only_its_vendors_models_can_call_is_refused_unless_it_has_a_schema() -> None:
+    bash = {"type": "bash_20250124", "name": "bash"}
+    with pytest.raises(ClientError, match="bash_20250124") as caught:
+        read_offer({"tools": [CLOCK, bash]})
+    assert caught.value.param == "tools[1]"
+    assert read_offer({"tools": [bash | {"parameters": SCHEMA}]}).tools == (Tool("bash", "", SCHEMA),)
+
+
 def test_hosted_tools_are_left_out_and_reported_once() -> None:
     hosted = [{"type": "web_search"}, {"type": "web_search", "name": "web_search"}, {"type": "code_interpreter"}]
     offer = read_offer({"tools": [*hosted, CLOCK]})
