@@ -114,7 +114,8 @@ async def pass_whole(reply: UpstreamReply, log: RequestLog) -> bytes:
 async def pass_stream(reply: UpstreamReply, log: RequestLog, *, single: bool = False) -> AsyncGenerator[bytes, None]:
     """The stream of ``reply`` as it comes; the first piece holds its first event, whole.
 
-    With a ``single`` choice a stream that says nothing after its finish reason, not even that it has ended, is ended.
+    With a ``single`` choice a stream that says nothing after its finish reason, not even that it has ended, or breaks
+    off there, is ended.
     Raises ``UpstreamError`` when that event is an error, so that it can still become the status of the answer, and when
     the reply breaks off, or ends before it is complete. Closes the reply in any case.
     """
@@ -122,19 +123,23 @@ async def pass_stream(reply: UpstreamReply, log: RequestLog, *, single: bool = F
     held: list[bytes] = []
     begun = False
     async with reply:
-        while data := await read_within(reply, PATIENCE if single and tally.finished else None):
-            ending.feed(data)
-            frames = sse.feed(data)
-            for frame in frames:
-                tally.frame(frame)
-            if begun:
-                yield data
-                continue
-            held.append(data)
-            if frames:
-                refuse_error(frames[0])
-                begun = True
-                yield b"".join(held)
+        try:
+            while data := await read_within(reply, PATIENCE if single and tally.finished else None):
+                ending.feed(data)
+                frames = sse.feed(data)
+                for frame in frames:
+                    tally.frame(frame)
+                if begun:
+                    yield data
+                    continue
+                held.append(data)
+                if frames:
+                    refuse_error(frames[0])
+                    begun = True
+                    yield b"".join(held)
+        except UpstreamError:
+            if not (single and begun and ending.seen):
+                raise
     log.answered = perf_counter()
     tally.close()
     ending.check()

@@ -81,13 +81,22 @@ async def rescue_stream(reply: UpstreamReply, rescue: Rescue, log: RequestLog) -
                     begun = stream.begun
                     yield passed
         except UpstreamError:
-            if stream.begun and (rest := stream.close(broken=True)):
-                yield rest
-            raise
+            if not (stream.begun and ending.seen):
+                if stream.begun and (rest := stream.close(broken=True)):
+                    yield rest
+                raise
     log.answered = perf_counter()
     if rest := stream.close(broken=not ending.seen):
         yield rest
     ending.check()
+
+
+def _is_whole(last: Frame) -> bool:
+    """Whether the last event of a stream, which has no blank line behind it, is one: the tokens' count may be cut."""
+    try:
+        return last.data.strip() == "[DONE]" or jsonio.loads(last.data) is not None
+    except ValueError:
+        return False
 
 
 def note_rescued(events: Iterable[Event], log: RequestLog) -> int:
@@ -146,7 +155,7 @@ class StreamRescue:
         if self._rescue is None:
             self._tally.close()
             return b""
-        return self._look([] if broken else self._sse.close()) or self._end()
+        return self._look([] if broken else list(filter(_is_whole, self._sse.close()))) or self._end()
 
     def _parts(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
         """``data`` in parts, and whether an event ends with them."""

@@ -138,6 +138,15 @@ async def test_a_stream_of_one_choice_that_is_silent_after_its_finish_reason_is_
         await asyncio.wait_for(anext(several), 0.1)
 
 
+async def test_a_stream_of_one_choice_may_break_off_once_all_is_told() -> None:
+    for pieces in ([CALL, FINISH], [CALL + FINISH, USAGE]):
+        reply = FakeReply(*pieces, broken=True).cast()
+        assert [piece async for piece in pass_stream(reply, log(), single=True)] == pieces
+    with pytest.raises(UpstreamError):
+        async for _ in pass_stream(FakeReply(CALL, FINISH, broken=True).cast(), log()):
+            pass
+
+
 async def test_a_whole_reply_comes_back_as_it_is_and_is_counted() -> None:
     entry = log()
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

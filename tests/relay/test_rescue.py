@@ -282,3 +282,16 @@ async def test_a_backend_that_is_silent_after_its_finish_reason_is_not_waited_fo
     answer = b"".join([piece async for piece in rescue_stream(reply.cast(), rescue(), log())])
     assert gathered(answer)["finish"] == ["tool_calls"]
     assert reply.closed
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30])
+@pytest.mark.parametrize("broken", [True, False])
+async def test_calls_are_found_although_what_follows_the_finish_reason_is_cut(cut: int, broken: bool) -> None:
+    entry = log()
+    stream = stream_of(CALL)
+    told = stream[: stream.index(b'"finish_reason": "stop"')]
+    whole = told + stream[len(told) :].partition(b"\n\n")[0] + b"\n\n"
+    reply = FakeReply(whole, stream[len(whole) : len(whole) + cut], broken=broken)
+    answer = b"".join([piece async for piece in rescue_stream(reply.cast(), rescue(), entry)])
+    assert entry.rescued == 1
+    assert b'"finish_reason":"tool_calls"' in answer.replace(b": ", b":")
