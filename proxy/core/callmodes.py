@@ -339,7 +339,7 @@ class CallModes(TentativeModes):
             return len(raw) if first is None else first.end
         if not body.in_value(raw[region.start : first.start]):
             return first.start
-        pairs, depth = Marks((region.opener, *region.form.closers)), 1
+        pairs, depth = Marks({region.opener, *region.form.closers} - {""}), 1
         while depth and (found := pairs.find(raw, at)):
             depth += 1 if found.mark == region.opener else -1
             at = found.end

@@ -62,6 +62,8 @@ def protocol(name: str, arguments: Json, **style: Any) -> str:
 
 @given(SOUP, st.lists(st.integers(0, 200), max_size=8), FINISHES, HOW)
 @example("```\n{\n\n", [3, 5], "stop", {})
+@example('Here: {"name": "get_weather", "a\x01": "<|channel|>final<|message|>"', [], "stop", {})
+@example('{"name": "get_weather", "arguments": "<|channel|>final', [], "stop", {})
 def test_pieces_equal_the_whole(text: str, places: list[int], finish: str | None, how: dict[str, Any]) -> None:
     whole = parse(text, TOOLS, finish_reason=finish, **how)
     for pieces in (split(text, places), list(text)):
