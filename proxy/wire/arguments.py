@@ -23,7 +23,7 @@ def custom_arguments(text: str) -> str:
 def custom_input(arguments: str) -> str:
     """The free text of a custom tool's call: its ``input``, or all of it where the model made no such object."""
     try:
-        value = json.loads(arguments)
+        value = json.loads(arguments, parse_int=float)  # an integer may have any number of digits
     except (ValueError, RecursionError):
         return arguments
     text = value.get("input") if isinstance(value, dict) else None

@@ -2,13 +2,17 @@
 
 orjson turns integers beyond 64 bits into floats, refuses lone surrogates (JavaScript clients that cut a string inside
 an emoji send them), and writes at most 254 levels. All three are rare, so orjson runs first and the slower way only
-where it is needed. Both directions agree on what JSON is: ``NaN`` and numbers beyond a double are refused.
+where it is needed. Both directions agree on what JSON is: ``NaN`` and numbers beyond a double are refused. Python makes
+no ``int`` of more than 4,300 digits: those are read as ``Decimal``, which keeps them all, and written as they were.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import secrets
+from decimal import Decimal
 from typing import Literal, NoReturn
 
 import orjson
@@ -17,6 +21,9 @@ from proxy.core.model import Json
 
 LONGEST_SAFE_RUN = 18
 """Every integer of so many digits fits 64 bits; a longer run of digits is left to the standard library."""
+
+LONGEST_INT = 4_000
+"""Characters of an integer that is read as an ``int``."""
 
 _DIGITS_TO_ZERO = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * (LONGEST_SAFE_RUN + 1)
@@ -32,7 +39,7 @@ def loads(data: bytes | str) -> Json:
         except orjson.JSONDecodeError:
             pass  # read again below, with the standard library's more precise complaint
     try:
-        return json.loads(data, parse_float=_finite, parse_constant=_not_json)
+        return json.loads(data, parse_int=_integer, parse_float=_finite, parse_constant=_not_json)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -45,16 +52,41 @@ def dumps(value: Json, *, lone_surrogates: Literal["escape", "replace"] = "escap
     Raises ``ValueError`` for what JSON cannot hold.
     """
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=_fragment)
     except TypeError:
         pass
+    mark = secrets.token_hex(8)  # begins a text that stands for a number
+
+    def marked(value: object) -> str:
+        return mark + _digits(value)
+
     try:
-        if lone_surrogates == "escape":
-            return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text = json.dumps(
+            value,
+            separators=(",", ":"),
+            allow_nan=False,
+            ensure_ascii=lone_surrogates == "escape",
+            default=marked,
+        )
     except (TypeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
+    if mark in text:
+        text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= LONGEST_INT else Decimal(text)
+
+
+def _digits(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no JSON type")
+
+
+def _fragment(value: object) -> orjson.Fragment:
+    return orjson.Fragment(_digits(value))
 
 
 def _finite(text: str) -> float:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from proxy.core.collect import Reply
+from proxy.core.dispatch import XmlDispatcher
 from proxy.core.errors import ClientError
 from proxy.surfaces.messages import Messages
 
@@ -58,3 +59,12 @@ def test_hosted_tools_that_were_left_out_are_named_in_a_header() -> None:
     assert messages(tools=[tool, {"type": "web_search_20250305"}, {"type": "ä\r\nx: 1"}]).headers() == [
         ("x-toolgraft-dropped-tools", r"web_search_20250305, \xe4\r\nx: 1")
     ]
+
+
+def test_a_call_with_a_number_of_any_length_is_read_again() -> None:
+    digits = "7" * 5000
+    call = f'{{"type":"tool_use","id":"a","name":"pay","input":{{"cents":{digits}}}}}'
+    body = f'{{"messages":[{{"role":"assistant","content":[{call}]}},{{"role":"user","content":"again"}}]}}'
+    request = Messages(body.encode()).request()
+    assert request.messages[0].calls[0].arguments == f'{{"cents":{digits}}}'
+    assert digits in str(XmlDispatcher().prepare(request).messages)

@@ -21,6 +21,7 @@ def test_arguments_are_json_text_however_they_were_replayed(raw: Any, text: str)
     [
         ('{"input": "a\\nb"}', "a\nb"),
         ('{"input": 5}', '{"input": 5}'),
+        ('{"input": "a", "n": ' + "7" * 5000 + "}", "a"),
         ('{"other": "a"}', '{"other": "a"}'),
         ('["a"]', '["a"]'),
         ("not json", "not json"),

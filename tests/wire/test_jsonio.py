@@ -91,3 +91,21 @@ def test_a_request_with_half_an_emoji_is_read() -> None:
 def test_what_json_cannot_hold_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="not JSON"):
         jsonio.dumps(value)
+
+
+HUGE = "-" + "7" * 5000
+
+
+@pytest.mark.parametrize("beside", ["0", "12345678901234567890123", r'"\ud83d"', "[" * 300 + "]" * 300])
+def test_integers_that_python_does_not_make_are_written_as_they_were(beside: str) -> None:
+    text = f'{{"a":[{HUGE},{beside}],"b":"{HUGE}"}}'
+    assert jsonio.dumps(jsonio.loads(text)).decode() == text
+
+
+def test_such_an_integer_survives_where_lone_surrogates_are_replaced() -> None:
+    written = jsonio.dumps(jsonio.loads(rf'["\ud83d",{HUGE}]'), lone_surrogates="replace")
+    assert written.decode() == f'["\ufffd",{HUGE}]'
+
+
+def test_the_longest_integers_of_python_are_integers() -> None:
+    assert type(jsonio.loads("7" * 4000)) is int

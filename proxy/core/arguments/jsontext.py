@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import NoReturn
 
@@ -94,8 +95,9 @@ def skip_space(text: str, at: int) -> int:
 
 
 def dumps(value: Json) -> str:
-    """``value`` as strict JSON: numbers as written, text unescaped where JSON allows, lone surrogates as ``\\udXXX``.
+    """``value`` as strict JSON: text unescaped where JSON allows, lone surrogates as ``\\udXXX``, numbers as written.
 
+    ``Decimal`` is a number too, as the integers are that Python does not make.
     Raises ``ValueError`` for what JSON has no word for (NaN, other types).
     """
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(_pieces(value)))
@@ -138,7 +140,7 @@ def _pieces(value: Json) -> Iterator[str]:
 
 
 def _scalar(value: Json) -> str:
-    if isinstance(value, Number):
+    if isinstance(value, (Number, Decimal)):
         return str(value)
     if isinstance(value, str):
         return encode_basestring(value)

@@ -12,17 +12,12 @@ from proxy.core.collect import Reply
 from proxy.core.errors import UpstreamError
 from proxy.core.events import FinishReason, Usage
 from proxy.core.model import Json, ToolCall
+from proxy.core.replay import UNREADABLE
 from proxy.wire import jsonio
 from proxy.wire.failures import BROKEN_OFF
 
 SIGNATURE = "dG9vbGdyYWZ0"
 """The signature of a thinking block. Clients keep it and send it back; it is not looked at."""
-
-UNREADABLE = "unreadable_arguments"
-"""The one member of the ``input`` of a call whose arguments are no JSON object: what the model wrote.
-
-The client's own check of the input then tells the model of its mistake; an empty input might run the tool.
-"""
 
 
 def encode_reply(
@@ -99,7 +94,11 @@ def usage_object(usage: Usage | None) -> dict[str, Json]:
 
 
 def input_text(arguments: str) -> str:
-    """The JSON text of a call's ``input``, always that of an object: no arguments are ``{}``."""
+    """The JSON text of a call's ``input``, always that of an object: no arguments are ``{}``.
+
+    What is no object goes into one: the client's own check of the input then tells the model of its mistake, while an
+    empty input might run the tool.
+    """
     if not arguments.strip():
         return "{}"
     try:

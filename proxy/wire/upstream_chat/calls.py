@@ -174,7 +174,7 @@ class NativeCalls:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json.loads(text, parse_int=str)  # an integer may have any number of digits
     except (ValueError, RecursionError):
         return False
     return True

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,10 @@ def test_a_number_stays_as_written(written: str) -> None:
     assert loads(text) == {"n": Number(written), "list": [Number(written)]}
     assert isinstance(loads(text)["n"], Number)
     assert dumps(loads(text)) == text
+
+
+def test_a_number_that_python_keeps_as_a_decimal_is_written_as_it_was() -> None:
+    assert dumps([Decimal("-" + "7" * 5_000)]) == "[-" + "7" * 5_000 + "]"
 
 
 @pytest.mark.parametrize(

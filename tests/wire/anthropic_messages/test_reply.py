@@ -7,8 +7,9 @@ from proxy.core.collect import Reply
 from proxy.core.errors import UpstreamError
 from proxy.core.events import FinishReason, Usage
 from proxy.core.model import Json, ToolCall
+from proxy.core.replay import UNREADABLE
 from proxy.wire.anthropic_messages import encode_reply
-from proxy.wire.anthropic_messages.reply import UNREADABLE, usage_object
+from proxy.wire.anthropic_messages.reply import usage_object
 
 
 def encode(reply: Reply) -> Json:

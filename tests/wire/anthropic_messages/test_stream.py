@@ -25,8 +25,9 @@ from proxy.core.events import (
     Usage,
 )
 from proxy.core.model import Json
+from proxy.core.replay import UNREADABLE
 from proxy.wire.anthropic_messages import KEEP_ALIVE, StreamEncoder, encode_reply
-from proxy.wire.anthropic_messages.reply import SIGNATURE, UNREADABLE
+from proxy.wire.anthropic_messages.reply import SIGNATURE
 from proxy.wire.anthropic_messages.stream import HELD
 from proxy.wire.sse import SseDecoder
 
