@@ -157,7 +157,8 @@ class EventCutter:
         """What is held at the end of the stream, if it is an event but for its blank line."""
         rest = b"".join(self._held)
         decoder = SseDecoder(max(len(rest), 1))
-        return rest if all(map(_is_told, [*decoder.feed(rest), *decoder.close()])) else b""
+        told = [_is_told(frame) for frame in (*decoder.feed(rest), *decoder.close())]
+        return rest if all(told) and (told or not rest.strip() or rest.startswith(b":")) else b""
 
     def feed(self, data: bytes) -> bytes:
         """What goes on now that ``data`` has come. An event of more than ``max_held`` bytes goes on in pieces."""
