@@ -56,7 +56,9 @@ def _decode(raw: dict[str, Json]) -> MessagesRequest:
     system = read_system(raw.get("system"))
     messages = [Message("system", (TextPart(system),))] if system else []
     asked_at = _asked_at(given)
-    messages += (_read_message(message, at, present=at >= asked_at) for at, message in enumerate(given))
+    for at, message in enumerate(given):
+        if message is not None or at >= asked_at:
+            messages.append(_read_message(message, at, present=at >= asked_at))
     stops = _stop_sequences(raw)
     extra = {key: value for key, value in raw.items() if key in SAMPLING and value is not None}
     limit = _max_tokens(raw)
@@ -115,7 +117,9 @@ def _role(raw: Json) -> str:
 def _read_message(raw: Json, at: int, *, present: bool) -> Message:
     where = f"messages[{at}]"
     if not isinstance(raw, dict):
-        raise ClientError(f"`{where}` must be an object.", param=where)
+        if present:
+            raise ClientError(f"`{where}` must be an object.", param=where)
+        raw = {"content": raw}
     role = _role(raw)
     if role in ("system", "developer"):
         return Message("system", (TextPart(read_system(raw.get("content"))),))

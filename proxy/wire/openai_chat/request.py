@@ -85,7 +85,7 @@ def _decode(raw: dict[str, Json]) -> ChatRequest:
     if response_format == {"type": "text"}:
         response_format = None  # the default, spelled out
     request = Request(
-        messages=tuple(_read_message(message, index) for index, message in enumerate(messages)),
+        messages=tuple(_read_messages(messages)),
         model=typed(raw, "model", str, "a string") or None,
         tools=offer.tools,
         tool_choice=offer.choice,
@@ -98,9 +98,23 @@ def _decode(raw: dict[str, Json]) -> ChatRequest:
     return ChatRequest(request, raw, offer.legacy, offer.dropped)
 
 
-def _read_message(raw: Json, index: int) -> Message:
-    if not isinstance(raw, dict):
-        raise ClientError(f"`messages[{index}]` must be an object.", param=f"messages[{index}]")
+def _read_messages(raw: list[Json]) -> Iterable[Message]:
+    """The messages. What is none is refused behind the last answer only; before it, it is shown as what it is."""
+    answered = max((at for at, entry in enumerate(raw) if _is_assistants(entry)), default=-1)
+    for at, entry in enumerate(raw):
+        if isinstance(entry, dict):
+            yield _read_message(entry)
+        elif at > answered:
+            raise ClientError(f"`messages[{at}]` must be an object.", param=f"messages[{at}]")
+        elif entry is not None:
+            yield Message("user", read_content(entry).parts)
+
+
+def _is_assistants(raw: Json) -> bool:
+    return isinstance(raw, dict) and raw.get("role") == "assistant"
+
+
+def _read_message(raw: Mapping[str, Json]) -> Message:
     calls = tuple(_read_calls(raw))
     named = raw.get("role")
     role = ROLES.get(named if isinstance(named, str) else None, "assistant" if calls else "user")

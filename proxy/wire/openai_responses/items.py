@@ -53,10 +53,13 @@ def read_input(raw: Json, recall: Callable[[str], Json] = lambda _: None) -> His
     spoke = max((index for index, item in enumerate(raw) if _is_assistants(item)), default=-1)
     for index, item in enumerate(raw):
         param = f"input[{index}]"
-        if not isinstance(item, dict):
-            raise ClientError(f"`{param}` must be an object.", param=param)
         reading.present = index > spoke
-        reading.add(item, param)
+        if isinstance(item, dict):
+            reading.add(item, param)
+        elif reading.present:
+            raise ClientError(f"`{param}` must be an object.", param=param)
+        elif item is not None:
+            reading.add({"content": item}, param)
     reading.end_turn()
     return History(tuple(reading.messages), tuple(reading.tools))
 
@@ -73,7 +76,12 @@ class _Reading:
 
     def add(self, item: Mapping[str, Json], param: str) -> None:
         kind = text(item.get("type"))
-        if kind == "item_reference" or (not kind and "role" not in item and "content" not in item):
+        unknown = not kind and "role" not in item and "content" not in item
+        if unknown and not self.present and not text(item.get("id")):
+            if item:
+                self._other("item", item, param)
+            return
+        if unknown or kind == "item_reference":
             item = self._referred(item, param)
             kind = text(item.get("type"))
         call_id = text(item.get("call_id")) or text(item.get("id"))

@@ -181,6 +181,15 @@ def test_what_cannot_be_written_is_the_clients_fault() -> None:
         decode(messages=[call])
 
 
+@pytest.mark.parametrize(("odd", "shown"), [(None, []), ("hi", ["hi"]), (5, ["5"])])
+def test_what_is_no_message_is_refused_in_the_turn_to_be_answered_alone(odd: Json, shown: list[str]) -> None:
+    said = {"role": "assistant", "content": "a"}
+    assert [message.text for message in decode(messages=[odd, said, USER]).messages] == [*shown, "a", "hi"]
+    with pytest.raises(ClientError, match="must be an object") as caught:
+        decode(messages=[said, USER, odd])
+    assert caught.value.param == "messages[2]"
+
+
 KNOWN = """
     type text image document source base64 url file content tool_use tool_result thinking input id name system user
     assistant role messages tools tool_choice any tool title data media_type tool_addition tool_removal definition

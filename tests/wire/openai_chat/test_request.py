@@ -231,3 +231,13 @@ JSON = st.recursive(
 )
 def test_no_old_turn_is_refused(message: dict[str, Json]) -> None:
     assert len(decode(messages=[message]).request.messages) == 1
+
+
+@pytest.mark.parametrize(("odd", "shown"), [(None, []), ("hi", ["hi"]), ([1], ["[1]"]), (5, ["5"]), ({}, [""])])
+def test_what_is_no_message_is_refused_in_the_turn_to_be_answered_alone(odd: Json, shown: list[str]) -> None:
+    request = decode(messages=[odd, {"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]).request
+    assert [message.text for message in request.messages] == [*shown, "a", "b"]
+    if odd != {}:
+        with pytest.raises(ClientError, match="must be an object") as caught:
+            decode(messages=[{"role": "assistant", "content": "a"}, odd])
+        assert caught.value.param == "messages[1]"

@@ -287,3 +287,15 @@ def test_nothing_in_the_past_is_an_exception_of_ours(items: list[dict[str, Any]]
     except ClientError:
         return
     render_history(request.messages)
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"), [(None, []), ({}, []), ("hi", ["hi"]), (5, ["5"]), ({"a": 1}, ['[item {"a":1}]'])]
+)
+def test_what_is_no_item_is_refused_in_the_turn_to_be_answered_alone(odd: Any, shown: list[str]) -> None:
+    user = {"role": "user", "content": "b"}
+    texts = [message.text for message in read(odd, said("a"), user)]
+    assert texts in ([*shown, "a", "b"], ["\n\n".join([*shown, "a"]), "b"])
+    with pytest.raises(ClientError) as caught:
+        read(said("a"), user, odd)
+    assert caught.value.param == "input[2]"
