@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from functools import partial
 from types import TracebackType
 from typing import TypeAlias, cast
 
 from starlette.types import Message, Receive, Scope, Send
 
+from proxy.apart import apart
 from proxy.core.errors import ClientError
 from proxy.tape import Tape
 from proxy.telemetry import MOST_CONTENT
+from proxy.transport.inflate import ENCODINGS, Inflater
 
 Headers: TypeAlias = Iterable[tuple[str, str]]
 
+IDENTITY = "identity"
+"""The content coding of a body that is sent as it is."""
 
 STOPPING = "toolgraft.stopping"
 """The entry of a request's scope that is True once the server is being stopped: what has no end of its own ends now."""
@@ -77,19 +83,32 @@ class Exchange:
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == wanted), None)
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises ``ClientError`` (413) beyond ``limit`` bytes, and ``ClientGoneError``."""
-        pieces = [piece async for piece in self.pieces(limit)]
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        """The whole body, inflated. Raises ``ClientError`` and ``ClientGoneError``.
+
+        413 is for more than ``limit`` bytes, on the wire or once inflated, 415 for a coding that is not known.
+        """
+        pieces = [piece async for piece in self._read(limit, ENCODINGS)]
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return await apart(limit, partial(_inflated, data, limit)) if data and self._coding != IDENTITY else data
 
     def pieces(self, limit: int) -> AsyncIterator[bytes]:
-        """The body as it arrives, for whoever reads it within ``watch``. Raises as ``body`` does."""
-        self._body_read = asyncio.Event()
-        return self._pieces(limit, self._body_read)
+        """The body as it arrives, for whoever reads it within ``watch``. Raises as ``body``, 415 for any coding."""
+        return self._read(limit, frozenset())
 
-    async def _pieces(self, limit: int, read: asyncio.Event) -> AsyncIterator[bytes]:
+    @property
+    def _coding(self) -> str:
+        return (self.header("content-encoding") or IDENTITY).strip().lower()
+
+    def _read(self, limit: int, codings: Collection[str]) -> AsyncIterator[bytes]:
+        self._body_read = asyncio.Event()
+        return self._pieces(limit, codings, self._body_read)
+
+    async def _pieces(self, limit: int, codings: Collection[str], read: asyncio.Event) -> AsyncIterator[bytes]:
         declared = self.header("content-length") or ""
         size = 0
         try:
+            if self._coding not in (IDENTITY, *codings):
+                raise _unknown_coding(self._coding)
             if declared.isdecimal() and int(declared) > limit:
                 raise _too_large(limit)
             while True:
@@ -217,3 +236,29 @@ class Watch:
 
 def _too_large(limit: int) -> ClientError:
     return ClientError(f"The request body is larger than {limit:,} bytes.", status=413, code="request_too_large")
+
+
+def _unknown_coding(coding: str) -> ClientError:
+    return ClientError(
+        f"The request's body is encoded as {coding!r} (`content-encoding`), which is not read here. Send it as it is.",
+        status=415,
+        code="unsupported_content_encoding",
+    )
+
+
+def _inflated(data: bytes, limit: int) -> bytes:
+    """What a body in gzip or deflate stands for. Raises ``ClientError``, beyond ``limit`` bytes before it has more."""
+    inflater = Inflater()
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        for piece in inflater.feed(data):
+            size += len(piece)
+            if size > limit:
+                raise _too_large(limit)
+            pieces.append(piece)
+    except zlib.error as error:
+        raise ClientError(f"The request's body is not what its `content-encoding` says: {error}.") from None
+    if not inflater.complete:
+        raise ClientError("The request's body breaks off before its `content-encoding` comes to its end.")
+    return b"".join(pieces)

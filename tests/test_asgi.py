@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
+import zlib
 from collections.abc import Awaitable
 from typing import Any
 
@@ -51,6 +54,48 @@ async def test_a_body_is_counted_as_it_comes() -> None:
 async def test_a_body_that_announces_to_be_too_large_is_not_waited_for() -> None:
     with pytest.raises(ClientError):
         await Wire(headers=((b"content-length", b"4"),)).exchange.body(3)
+
+
+def encoded(data: bytes, coding: bytes) -> Wire:
+    return Wire(piece(data[:3], more=True), piece(data[3:]), headers=((b"content-encoding", coding),))
+
+
+@pytest.mark.parametrize(
+    ("coding", "data"),
+    [
+        (b"gzip", gzip.compress(b"abc")),
+        (b" GZIP", gzip.compress(b"ab") + gzip.compress(b"c")),
+        (b"deflate", zlib.compress(b"abc")),
+        (b"identity", b"abc"),
+    ],
+)
+async def test_an_encoded_body_is_decoded(coding: bytes, data: bytes) -> None:
+    assert await encoded(data, coding).exchange.body(100) == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("coding", "data", "status", "words"),
+    [
+        (b"gzip", gzip.compress(b"a" * 10_000_000), 413, "larger than 100,000 bytes"),
+        (b"gzip", gzip.compress(b"abc")[:-2], 400, "breaks off"),
+        (b"gzip", b"abcdef", 400, "not what its `content-encoding` says"),
+        (b"zstd", b"abcdef", 415, "'zstd'"),
+        (b"gzip, gzip", b"abcdef", 415, "'gzip, gzip'"),
+    ],
+)
+async def test_an_encoded_body_that_cannot_be_read_is_refused(
+    coding: bytes, data: bytes, status: int, words: str
+) -> None:
+    with pytest.raises(ClientError, match=re.escape(words)) as caught:
+        await encoded(data, coding).exchange.body(100_000)
+    assert caught.value.status == status
+
+
+async def test_a_body_that_is_handed_on_in_pieces_must_be_sent_as_it_is() -> None:
+    exchange = encoded(gzip.compress(b"abc"), b"gzip").exchange
+    with pytest.raises(ClientError, match="'gzip'"):
+        [piece async for piece in exchange.pieces(100)]
+    assert exchange.refusal is not None
 
 
 async def test_a_client_that_goes_in_the_middle_of_its_body_is_gone() -> None:
