@@ -1,8 +1,8 @@
 """The embedded engine's process: llama.cpp's HTTP server over one model file, for as long as its parent lives.
 
 Run as a script by ``proxy.local`` with the options as one JSON argument (``model``, ``alias``, ``context``, ``slots``,
-``threads``, ``template``). It writes one JSON line ``{"url": …}`` when the model has answered, then lives until its stdin
-closes.
+``threads``, ``template``). It writes one JSON line ``{"url": …}`` when the model has answered, then lives until its
+stdin closes.
 Everything the engine prints goes to stderr. It imports nothing else of this package.
 """
 
