@@ -45,7 +45,6 @@ class SseDecoder:
         "_line",
         "_line_size",
         "_max_frame",
-        "_pending",
     )
 
     def __init__(self, max_frame: int = MAX_FRAME) -> None:
@@ -57,31 +56,26 @@ class SseDecoder:
         self._event = ""
         self._after_cr = False  # a LF that follows belongs to the line end before it
         self._at_start = True
-        self._pending = False  # something of an unfinished frame or line end is held
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that ``chunk`` completes. Raises ``UpstreamError`` when a frame grows past ``max_frame``."""
-        if not self._pending and chunk.startswith(b"data: ") and (plain := self._plain_frames(chunk)):
-            self._at_start = False
-            return plain
+        frames, chunk = self._plain_frames(chunk)
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk[0] == _LF:
                 chunk = chunk[1:]
         if not chunk:
-            return []
+            return frames
         last = chunk[-1]
         self._after_cr = last == _CR
         lines = chunk.splitlines()
         tail = b"" if last in (_LF, _CR) else lines.pop()
-        frames: list[Frame] = []
         for line in lines:
             self._end_line(line, frames)
         if tail:
             self._line.append(tail)
             self._line_size += len(tail)
             self._check(self._line_size)
-        self._pending = bool(tail or self._data or self._event or self._after_cr)
         return frames
 
     def close(self) -> list[Frame]:
@@ -91,17 +85,21 @@ class SseDecoder:
         self._dispatch(frames)
         return frames
 
-    def _plain_frames(self, chunk: bytes) -> list[Frame]:
-        """The usual case by far: nothing is pending and the read is ``data: …`` lines, each with its blank line.
-
-        Nothing is returned when it is not that.
-        """
-        if not chunk.endswith(b"\n\n") or b"\r" in chunk or len(chunk) > self._max_frame:
-            return []
-        lines = chunk[6:-2].decode("utf-8", "replace").split("\n\ndata: ")
-        if chunk.count(b"\n") != 2 * len(lines):
-            return []
-        return [Frame("message", line) for line in lines]
+    def _plain_frames(self, chunk: bytes) -> tuple[list[Frame], bytes]:
+        """What ``chunk`` begins with, if it is the usual by far: frames of one ``data: …`` line each; and the rest."""
+        end = chunk.rfind(b"\n\n")
+        if end < 0 or self._data or self._event or self._after_cr or b"\r" in chunk:
+            return [], chunk
+        whole = b"".join((*self._line, chunk[:end]))
+        if not whole.startswith(b"data: ") or len(whole) > self._max_frame:
+            return [], chunk
+        texts = whole[6:].decode("utf-8", "replace").split("\n\ndata: ")
+        if whole.count(b"\n") != 2 * len(texts) - 2:
+            return [], chunk
+        self._at_start = False
+        self._line.clear()
+        self._line_size = 0
+        return [Frame("message", text) for text in texts], chunk[end + 2 :]
 
     def _end_line(self, rest: bytes, frames: list[Frame]) -> None:
         if self._line:

@@ -26,14 +26,16 @@ def test_the_text_of_a_chunk_like_another() -> None:
     repeats = learned()
     assert repeats.text(chunk(" two, three: {4}")) == " two, three: {4}"
     assert repeats.text(chunk("vier €")) == "vier €"
+    assert repeats.text(chunk('a "quote"\n\t\\')) == 'a "quote"\n\t\\'
 
 
 def test_what_is_different_is_left_to_json() -> None:
     repeats = learned()
     for data in (
         chunk("one", created=2),
-        chunk('a "quote"'),
-        chunk("a\nline"),
+        chunk("\u0001"),
+        json.dumps(json.loads(chunk("\u00e9"))),
+        chunk("x")[: -len('"}}], "created": 1}')] + '\\"}}], "created": 1}',
         chunk("", other='"delta": {"content": "'),
         chunk("one")[:-1],
         chunk("one") + "}",
