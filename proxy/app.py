@@ -48,7 +48,8 @@ FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
 
 EXPOSED = (
-    *("x-request-id", "retry-after", "x-should-retry", "x-toolgraft-warning", "x-toolgraft-dropped-tools"),
+    *("x-request-id", "retry-after", "x-should-retry"),
+    *("x-toolgraft-warning", "x-toolgraft-dropped-tools", "x-toolgraft-ignored"),
     *("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
 )
 """Headers of answers that scripts of web pages may read."""

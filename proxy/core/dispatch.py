@@ -35,10 +35,13 @@ NOT_SENT = frozenset(
         "reasoning_effort",
         "grammar",
         "json_schema",
+        "logprobs",
+        "top_logprobs",
     }
 )
-"""Top-level fields that stay here in xml mode: what the protocol replaces, what backends without it may refuse, and
-grammars, which would make calls impossible (and of which some abort a llama.cpp server)."""
+"""Top-level fields that stay here in xml mode: what the protocol replaces, what backends without it may refuse,
+grammars, which would make calls impossible (and of which some abort a llama.cpp server), and what an answer that is
+made of events has no place for."""
 
 
 class Reader(Protocol):

@@ -46,9 +46,13 @@ class Chat:
         return self._decoded.request
 
     def headers(self) -> list[tuple[str, str]]:
-        """Headers of the answer that say how the request was read."""
+        """Headers of the answer that say how the request was read.
+
+        An answer that has them is written here, and the tokens' probabilities are in none of those.
+        """
         dropped = ", ".join(self._decoded.dropped_tools)
-        return [("x-toolgraft-dropped-tools", ascii(dropped)[1:-1])] if dropped else []
+        told = [("x-toolgraft-dropped-tools", ascii(dropped)[1:-1])] if dropped else []
+        return [*told, ("x-toolgraft-ignored", "logprobs")] if self.raw.get("logprobs") else told
 
     def encoder(self) -> StreamEncoder:
         """The encoder of a streamed answer."""

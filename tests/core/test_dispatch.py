@@ -68,6 +68,12 @@ def test_several_choices_cannot_be_read_from_text() -> None:
     assert XmlDispatcher().prepare(replace(ASKED, extra={"n": 1})).extra == {"n": 1}
 
 
+def test_probabilities_of_tokens_are_not_asked_for_since_no_event_holds_them() -> None:
+    assert XmlDispatcher().prepare(replace(ASKED, extra={"logprobs": True, "top_logprobs": 2, "seed": 1})).extra == {
+        "seed": 1
+    }
+
+
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [

@@ -55,3 +55,8 @@ def test_hosted_tools_that_were_left_out_are_named_in_a_header_that_can_be_sent(
     ((name, value),) = odd.headers()
     assert name == "x-toolgraft-dropped-tools"
     assert value == r"web_search, \xe4\r\nx: 1"
+
+
+@pytest.mark.parametrize(("logprobs", "headers"), [(True, [("x-toolgraft-ignored", "logprobs")]), (False, [])])
+def test_probabilities_that_the_answer_lacks_are_named(logprobs: bool, headers: list[tuple[str, str]]) -> None:
+    assert chat(logprobs=logprobs, top_logprobs=2).headers() == headers
