@@ -76,11 +76,12 @@ def backend_name(config: BackendConfig) -> str:
     return config.name or urlsplit(backend_url(config.url)[0]).netloc
 
 
-def backend_url(text: str) -> tuple[str, str]:
+def backend_url(text: str, *, key_goes_by: str = "--backend-key-env") -> tuple[str, str]:
     """The API root and the chat URL that a user means by ``text``.
 
     A path ending in ``v1`` (any number) or ``openai`` is the API root; one ending in ``/chat/completions`` is the chat
-    URL as it is, query included; any other gets ``/v1``. Trailing slashes do not matter.
+    URL as it is, query included; any other gets ``/v1``. Trailing slashes do not matter. ``key_goes_by`` is the setting
+    that names the variable with the key, as whoever wrote the URL has to write it.
     Raises ``ConfigError``; the message never repeats what may be a password.
     """
     text = text.strip()
@@ -88,7 +89,7 @@ def backend_url(text: str) -> tuple[str, str]:
         raise ConfigError("The backend URL is empty. Give one like http://127.0.0.1:8080/v1.")
     if _NOT_IN_A_URL.search(text):
         raise ConfigError("The backend URL holds a space or a control character. Remove it.")
-    parts = _split(text)
+    parts = _split(text, key_goes_by)
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
     if path.endswith(CHAT_PATH):
@@ -102,7 +103,7 @@ def backend_url(text: str) -> tuple[str, str]:
     return root, root + CHAT_PATH
 
 
-def _split(text: str) -> SplitResult:
+def _split(text: str, key_goes_by: str) -> SplitResult:
     """``text`` in its parts, checked. Raises ``ConfigError``."""
     try:
         parts = urlsplit(text)
@@ -112,7 +113,7 @@ def _split(text: str) -> SplitResult:
     if "@" in parts.netloc or (not parts.netloc and "@" in text):
         raise ConfigError(
             "The backend URL holds a user name or password. Put the key into an environment variable and name it "
-            "with --backend-key-env."
+            f"with {key_goes_by}."
         )
     if "://" not in text:
         raise ConfigError(f"The backend URL {text!r} has no scheme. Did you mean http://{text.lstrip('/')} ?")

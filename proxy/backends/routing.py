@@ -39,14 +39,29 @@ class Route:
         return self.config.model or model
 
 
+class MisroutedError(ConfigError):
+    """What is wrong about the table of backends.
+
+    ``backend`` is the place in it of the one to change, ``key`` the setting of it, "" where none is at fault.
+    """
+
+    def __init__(self, message: str, backend: int, key: str = "") -> None:
+        super().__init__(message)
+        self.backend = backend
+        self.key = key
+
+
 class Routing:
-    """The table of routes. Raises ``ConfigError`` for backends that cannot be told apart or are never chosen."""
+    """The table of routes.
+
+    Raises ``ConfigError``: a ``MisroutedError`` for backends that cannot be told apart or are never chosen.
+    """
 
     def __init__(self, configs: Sequence[BackendConfig]) -> None:
         if not configs:
             raise ConfigError("There is no backend. Give the URL of a model server with --backend.")
-        for config in configs:
-            _check_alone(config)
+        for place, config in enumerate(configs):
+            _check_alone(place, config)
         self._configs = configs
         self.backends = [_route(place, config) for place, config in enumerate(configs)]
         """Each backend as it is talked to about models of which nothing more is said."""
@@ -107,25 +122,38 @@ class Routing:
         marked = [place for place, config in enumerate(self._configs) if config.default]
         if len(marked) > 1:
             names = " and ".join(self.backends[place].name for place in marked)
-            raise ConfigError(f"The backends {names} are both marked as the default. Leave `default` with one of them.")
+            raise MisroutedError(
+                f"The backends {names} are both marked as the default. Leave `default` with one of them.",
+                marked[1],
+                "default",
+            )
         return marked[0] if marked else None
 
     def _check_together(self) -> None:
-        """Raise ``ConfigError`` when the backends are in each other's way."""
+        """Raise ``MisroutedError`` when the backends are in each other's way."""
         seen: dict[str, str] = {}
         named: set[str] = set()
         for route, config in zip(self.backends, self._configs, strict=True):
             if route.name in named:
-                raise ConfigError(f"Two backends are called {route.name}. Give each a `name` of its own.")
+                raise MisroutedError(
+                    f"Two backends are called {route.name}. Give each a `name` of its own.",
+                    route.backend,
+                    "name" if config.name else "url",
+                )
             named.add(route.name)
             if not (config.models or config.aliases or route.backend == self._default):
-                raise ConfigError(
+                raise MisroutedError(
                     f'No model leads to the backend {route.name}. Name what it serves with models = ["..."], or mark '
-                    "it with default = true."
+                    "it with default = true.",
+                    route.backend,
                 )
             for name in dict.fromkeys((*config.models, *config.aliases)):
                 if name in seen and not is_pattern(name):
-                    raise ConfigError(f"The model {name!r} leads to both {seen[name]} and {route.name}. Choose one.")
+                    raise MisroutedError(
+                        f"The model {name!r} leads to both {seen[name]} and {route.name}. Choose one.",
+                        route.backend,
+                        "models" if name in config.models else "aliases",
+                    )
                 seen[name] = route.name
 
     def _shown_names(self) -> Iterator[str]:
@@ -139,15 +167,20 @@ def _route(place: int, config: BackendConfig) -> Route:
     return Route(place, backend_name(config), Backend.replicas(config))
 
 
-def _check_alone(config: BackendConfig) -> None:
-    """Raise ``ConfigError`` when a backend's own settings contradict each other."""
+def _check_alone(place: int, config: BackendConfig) -> None:
+    """Raise ``MisroutedError`` when a backend's own settings contradict each other."""
     if config.model is not None and config.aliases:
-        raise ConfigError(
-            f"A backend that is always asked for {config.model!r} (`model`) has no use for `aliases`. Leave out one."
+        raise MisroutedError(
+            f"A backend that is always asked for {config.model!r} (`only_model`) has no use for `aliases`. Leave out "
+            "one.",
+            place,
+            "aliases",
         )
     both = [name for name in config.aliases if name in config.models]
     if both:
-        raise ConfigError(f"The name {both[0]!r} stands in `models` and in `aliases` of one backend. Leave out one.")
+        raise MisroutedError(
+            f"The name {both[0]!r} stands in `models` and in `aliases` of one backend. Leave out one.", place, "aliases"
+        )
     wild = [name for name in config.aliases if is_pattern(name)]
     if wild:
-        raise ConfigError(f"The alias {wild[0]!r} is a pattern. An alias is one name.")
+        raise MisroutedError(f"The alias {wild[0]!r} is a pattern. An alias is one name.", place, "aliases")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from proxy.access import hash_key
 from proxy.backends.registry import backend_url
-from proxy.backends.routing import Routing
+from proxy.backends.routing import MisroutedError, Routing
 from proxy.config import BackendConfig, Config, key_from_environment
 from proxy.core.errors import ConfigError
 from proxy.core.grammar import grammar
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = Path("toolgraft.toml")
 
-_URL = next(key for key in BACKEND if key.name == "url")
+_URL, _KEY_ENV = (next(key for key in BACKEND if key.name == name) for name in ("url", "key_env"))
 _NOTHING = Document("", Path(), "", {})
 
 
@@ -61,12 +61,21 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | N
     backends = tuple(_backends(sources, document))
     try:
         Routing(backends)
-    except ConfigError as error:
-        raise ConfigError(f"{document.name}: {error.message}" if document.name else error.message) from None
+    except MisroutedError as error:
+        raise ConfigError(f"{_blamed(error, sources, document)}{error.message}") from None
     config = Config(backends, **server)
     if config.workers > 1:
         _check_workers(config)
     return config
+
+
+def _blamed(error: MisroutedError, sources: Sources, document: Document) -> str:
+    """What a message about the backends begins with: the line to change, nothing where no file has a part in it."""
+    if not document.name or sources.by_hand(_URL, [BACKEND_PREFIX]):
+        return ""
+    table = _tables(document)[error.backend]
+    path = [*table.path, error.key] if error.key in table.values else table.path
+    return f"{document.where(path)}: "
 
 
 def _check_workers(config: Config) -> None:
@@ -163,7 +172,7 @@ def _config(found: Mapping[str, Setting], environ: Mapping[str, str]) -> Backend
     urls = found["url"]
     for url in urls.value:
         try:
-            backend_url(url)
+            backend_url(url, key_goes_by=_key_setting(urls.origin, environ))
         except ConfigError as error:
             raise ConfigError(f"{urls.origin}: {error.message}") from None
     first, *replicas = urls.value
@@ -174,6 +183,13 @@ def _config(found: Mapping[str, Setting], environ: Mapping[str, str]) -> Backend
     if "key_env" in found:
         fields["key"] = key_from_environment(found["key_env"].value, environ, found["key_env"].origin)
     return _talking(BackendConfig(first, replicas=tuple(replicas), **fields), found)
+
+
+def _key_setting(origin: str, environ: Mapping[str, str]) -> str:
+    """Where the key's variable is named, in the words of the place where the URL is from."""
+    if origin == _URL.flag:
+        return _KEY_ENV.flag or _KEY_ENV.name
+    return origin.removesuffix("URL") + "KEY_ENV" if origin in environ else f'{_KEY_ENV.name} = "VARIABLE"'
 
 
 def _talking(config: BackendConfig, found: Mapping[str, Setting]) -> BackendConfig:

@@ -187,9 +187,24 @@ URL = 'url = "http://h"\n'
         (f"[[backend]]\n{URL}[[backend.model]]\nreask = 1", "FILE, line 3: this table does not say for which models"),
         (f"[[backend]]\n{URL}[[backend.model]]\nmatch = 'a'\nkey_env = 'X'", "FILE, line 5: there is no key `key_env`"),
         (f"[[backend]]\n{URL}[[backend.model]]\nmatch = 'a'\nreask = 99", "FILE, line 5: `reask` must be a whole"),
-        (f"[[backend]]\n{URL}default = true\n[[backend]]\n{URL}", "FILE: Two backends are called h."),
-        (f"[[backend]]\n{URL}default = true\n[[backend]]\nname='b'\n{URL}", "FILE: No model leads to the backend b."),
-        (f"[[backend]]\n{URL}only_model = 'x'\naliases = {{ a = 'b' }}", "FILE: A backend that is always asked for"),
+        (f"[[backend]]\n{URL}default = true\n[[backend]]\n{URL}", "FILE, line 5: Two backends are called h."),
+        (f"[[backend]]\nname='b'\n{URL}[[backend]]\nname='b'\n{URL}", "FILE, line 1: No model leads to the backend b."),
+        (
+            f"[[backend]]\n{URL}name='a'\ndefault = true\n[[backend]]\n{URL}name='b'",
+            "FILE, line 5: No model leads to the backend b.",
+        ),
+        (
+            f"[[backend]]\n{URL}name='a'\ndefault = true\n[[backend]]\n{URL}name='b'\ndefault = true",
+            "FILE, line 8: The backends a and b are both marked as the default.",
+        ),
+        (
+            f"[[backend]]\n{URL}name='a'\nmodels = 'x'\n[[backend]]\n{URL}name='b'\naliases = {{ x = 'y' }}",
+            "FILE, line 8: The model 'x' leads to both a and b.",
+        ),
+        (
+            f"[backend]\n{URL}only_model = 'x'\naliases = {{ a = 'b' }}",
+            "FILE, line 4: A backend that is always asked for 'x' (`only_model`)",
+        ),
         (f"[[backend]]\n{URL}aliases = {{ a = 3 }}", "FILE, line 3: `aliases` must be a table of texts"),
         ("port = 70000", "FILE, line 1: `port` must be a whole number from 0 to 65535, not 70000."),
         ("max_body = '1 GB'", "FILE, line 1: `max_body` must be a whole number of at least 1"),
@@ -241,3 +256,17 @@ def test_a_key_that_is_not_hashed_is_not_repeated(write: Any) -> None:
 def test_how_much_a_backend_gets_at_a_time(write: Any) -> None:
     (backend,) = loaded(write('[backend]\nurl = "http://b"\nmax_concurrent = 4\nmax_queue = 0\n')).backends
     assert (backend.max_concurrent, backend.max_queue) == (4, 0)
+
+
+def test_a_password_in_a_url_leads_to_the_setting_beside_it(write: Any) -> None:
+    url = "http://me:pass@h"
+    assert 'name it with key_env = "VARIABLE".' in refusal(write(f"[[backend]]\nurl = '{url}'"))
+    assert "name it with --backend-key-env." in refusal(flags={"url": (url,)})
+    assert "name it with TOOLGRAFT_BACKEND_KEY_ENV." in refusal(TOOLGRAFT_BACKEND_URL=url)
+
+
+def test_a_mistake_of_a_flag_names_no_line_of_the_file(write: Any) -> None:
+    file = write(f"[[backend]]\n{URL}aliases = {{ a = 'b' }}")
+    assert refusal(file, flags={"only_model": "x"}).startswith("FILE, line 3: A backend")
+    flags: dict[str, object] = {"url": ("http://h",), "only_model": "x"}
+    assert refusal(file, flags=flags, TOOLGRAFT_BACKEND_ALIASES='{ a = "b" }').startswith("A backend")
