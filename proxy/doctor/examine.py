@@ -14,7 +14,7 @@ from proxy.core.model import Json
 from proxy.doctor.findings import Finding, SickError
 from proxy.transport.upstream import Upstream
 from proxy.wire import jsonio
-from proxy.wire.upstream_errors import upstream_error
+from proxy.wire.upstream_errors import KEY_REFUSED, describe, upstream_error
 
 _MAX_ANSWER = 16 * 1024 * 1024
 _MOST_NAMES = 8
@@ -71,11 +71,14 @@ class _Questions:
         """The JSON of a 200. Raises ``UpstreamError`` for all else."""
         status, data = await self.ask(method, url, body)
         if status != 200:
-            raise upstream_error(status, [("content-type", "application/json")], data, url)
+            error = upstream_error(status, [("content-type", "application/json")], data, url)
+            error.message = error.message.removesuffix(KEY_REFUSED)  # the mend here is another
+            raise error
         try:
             return jsonio.loads(data)
         except ValueError:
-            raise UpstreamError(f"{url} answered with what is no JSON: {data[:80]!r}.") from None
+            said = describe(data.decode("utf-8", "replace").strip())
+            raise UpstreamError(f"{url} answered with what is no JSON: {said}.") from None
 
     async def prompt_tokens(self, model: str | None, *messages: tuple[str, str]) -> int | None:
         """How many tokens ``messages`` (role, text) are; None where they are not counted. Raises ``UpstreamError``."""

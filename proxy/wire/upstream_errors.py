@@ -65,6 +65,12 @@ _NO_MODEL = re.compile(
     r"model.{0,200}(?:not found|does not exist|not exist|unknown|not loaded)|no such model", re.IGNORECASE | re.DOTALL
 )
 
+KEY_REFUSED = (
+    " (The backend refused the key. Name the environment variable that holds its key with --backend-key-env, or pass "
+    "on the clients' own keys with --forward-client-key.)"
+)
+"""What the message of a 401 or 403 ends with: the mend for a proxy that serves."""
+
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -101,7 +107,7 @@ def upstream_error(status: int, headers: Iterable[tuple[str, str]], body: bytes,
     if said is not None:
         error = _with_words(said, status, where, passed)
     else:
-        said = _Words(f"The backend at {where} answered {_describe(text)} with status {status}.")
+        said = _Words(f"The backend at {where} answered {describe(text)} with status {status}.")
         error = _with_words(said, status if readable or 400 <= status < 500 else 502, "", passed)
     error.answered = status
     return error
@@ -137,10 +143,7 @@ def _with_words(said: _Words, status: int, where: str, headers: tuple[tuple[str,
     if _CONTEXT.search(about) and status not in (401, 403, 429):
         status, code, kind = 400, "context_length_exceeded", "invalid_request_error"
     elif status in (401, 403):
-        message = (
-            f"{message} (The backend refused the key. Name the environment variable that holds its key with "
-            "--backend-key-env, or pass on the clients' own keys with --forward-client-key.)"
-        )
+        message += KEY_REFUSED
     elif status == 404 and _NO_MODEL.search(about):
         code = "model_not_found"
     elif status == 404 and where:
@@ -204,7 +207,8 @@ def _is_plain(text: str) -> bool:
     return bool(text) and text[0] not in "<{[" and "\ufffd" not in text
 
 
-def _describe(text: str) -> str:
+def describe(text: str) -> str:
+    """What a body is that says nothing of its own accord, in a few words."""
     if not text:
         return "nothing"
     if _HTML.match(text):

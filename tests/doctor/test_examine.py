@@ -169,6 +169,8 @@ async def test_a_key_that_is_missing_or_refused(status: int) -> None:
         refused = await sick(backend, key="sk-secret")
         assert backend.requests[-1].header("authorization") == "Bearer sk-secret"
     assert "was refused" in refused.mend
+    assert "who are you" in refused.said
+    assert "--forward-client-key" not in refused.said + refused.mend
     assert "sk-secret" not in refused.said + refused.mend
 
 
@@ -177,6 +179,13 @@ async def test_a_server_that_takes_the_connection_and_says_nothing(path: str) ->
     with serving(model()) as backend:
         backend.routes[path] = silence
         assert "--timeout" in (await sick(backend, 0.2)).mend
+
+
+async def test_a_page_is_told_in_words() -> None:
+    page = body(b"<html><title>It works!</title></html>", 200, "text/html")
+    with serving(model(), v1__models=page) as backend:
+        finding = await sick(backend)
+    assert finding.said.endswith("answered with what is no JSON: an HTML page ('It works!').")
 
 
 @pytest.mark.parametrize(
