@@ -39,6 +39,12 @@ def test_the_version_is_told() -> None:
     assert CliRunner().invoke(cli.main, ["--version"]).output.startswith("toolgraft, version ")
 
 
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "proxy", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: toolgraft [OPTIONS] COMMAND")
+
+
 def test_an_error_on_purpose_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     @click.command()
     def broken() -> None:
