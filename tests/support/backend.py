@@ -238,6 +238,7 @@ class Backend:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*self._connections, return_exceptions=True))
         loop.run_until_complete(server.wait_closed())
+        loop.run_until_complete(asyncio.sleep(0.01))  # transports that were aborted have yet to hear of it
         loop.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
