@@ -40,7 +40,7 @@ ENTRYPOINT ["toolgraft"]
 CMD ["serve"]
 
 FROM run AS local
-USER root
+USER 0
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libgomp1 \

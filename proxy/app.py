@@ -26,7 +26,7 @@ from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
 from proxy.gate import Gate
 from proxy.inspector.routes import INSPECTOR, Inspector
 from proxy.limits import Turns, check_counts
-from proxy.metrics import Metrics, counts_together
+from proxy.metrics import Metrics
 from proxy.relay import Ask, ByteReply, Routes
 from proxy.relay.models import models_body
 from proxy.surfaces.base import Shape, Surface
@@ -56,9 +56,6 @@ EXPOSED = (
 
 ROOTLESS = ("/chat/completions", "/messages", "/messages/count_tokens", "/models", "/responses")
 """Paths that are known also without ``/v1`` before them."""
-
-LOADS_EVERY = 1.0
-"""Seconds after which one of several workers tells the others how busy it is."""
 
 HEALTH, METRICS = "health", "metrics"
 QUIET = frozenset({HEALTH, INSPECTOR, METRICS})
@@ -197,20 +194,13 @@ class App:
             aclosing(Capabilities(upstream)) as capabilities,
         ):
             self._relay = Routes(self._routing, upstream, capabilities, self._turns)
-            noting = asyncio.create_task(self._note_loads()) if counts_together() else None
-            try:
-                yield
-            finally:
-                if noting is not None:
-                    noting.cancel()
-                if self._traces:
-                    await asyncio.to_thread(self._traces.close)
+            yield
+        if self._traces:
+            await asyncio.to_thread(self._traces.close)
 
-    async def _note_loads(self) -> None:
-        """Let the other workers tell too how busy this one is."""
-        while True:
-            self._metrics.note(self._relay.loads())
-            await asyncio.sleep(LOADS_EVERY)
+    def note_loads(self) -> None:
+        """Note how busy the backends are now, for other workers to tell."""
+        self._metrics.note(self._relay.loads())
 
     def _generation(self, path: str, surface: Callable[[bytes], Surface], shape: Shape) -> Route:
         """The route of a surface."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 
 from proxy.telemetry import RequestLog
 
@@ -17,6 +21,9 @@ MOST_MODELS = 50
 """Names of models, beside those that are configured, that are told apart. All further ones are ``other``."""
 
 OTHER = "other"
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable that names the folder in which several workers count."""
 
 ERRORS = frozenset(
     {
@@ -46,12 +53,32 @@ class Load:
 
 def counts_together() -> bool:
     """Whether this is one of several workers, whose counts are added up."""
-    return "PROMETHEUS_MULTIPROC_DIR" in os.environ
+    return FOLDER in os.environ
 
 
 def forget_worker(pid: int) -> None:
     """A worker is no more: what it was at does not count any longer, what it has done does."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
+class _Together(Collector):
+    """What all workers have counted, in files of their own.
+
+    The library does this for whole files only: of one that a worker has just begun it cannot read the empty start.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def collect(self) -> Iterable[Family]:
+        """The sums, and the gauges of those that are alive."""
+        files: list[str] = []
+        for file in self._folder.glob("*.db"):
+            with contextlib.suppress(FileNotFoundError):  # a worker has just ended
+                if file.stat().st_size:
+                    files.append(str(file))
+        merged: Iterable[Family] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return merged
 
 
 class _By(Generic[Metric]):
@@ -136,7 +163,7 @@ class Metrics:
         registry = self._registry
         if counts_together():
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(_Together(os.environ[FOLDER]))
         encode: Callable[[CollectorRegistry], bytes]
         encode, content_type = choose_encoder(accept)
         return content_type, encode(registry)

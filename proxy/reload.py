@@ -15,12 +15,16 @@ from proxy.app import App, with_cors
 from proxy.asgi import STOPPING, Exchange
 from proxy.config import Config
 from proxy.core.errors import ClientError, ConfigError
+from proxy.metrics import counts_together
 from proxy.telemetry import RequestLog, logger
 from proxy.voice import JSON
 from proxy.wire import jsonio
 
 FIXED = ("host", "port", "workers")
 """Settings that hold until the proxy is started anew: the socket is bound, the processes are there."""
+
+NOTE_EVERY = 1.0
+"""Seconds after which one of several workers tells the others how busy it is."""
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 """Headers of requests that come from elsewhere, through a gateway on this machine."""
@@ -166,12 +170,21 @@ class Reloadable:
     @contextlib.asynccontextmanager
     async def _life(self, app: object) -> AsyncIterator[None]:
         await self._begin(self._current)
+        noting = asyncio.create_task(self._note_loads()) if counts_together() else None
         try:
             yield
         finally:
+            if noting is not None:
+                noting.cancel()
             for generation in self._living:
                 generation.end()
             await asyncio.gather(*self._living.values())
+
+    async def _note_loads(self) -> None:
+        """Let the other workers tell too how busy this one is."""
+        while True:
+            self._current.app.note_loads()
+            await asyncio.sleep(NOTE_EVERY)
 
     async def _begin(self, generation: _Generation) -> None:
         """Return once the application can serve. It has a task of its own, in which all that it opens is closed too."""

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.parser import text_string_to_metric_families
 
-from proxy.metrics import MOST_MODELS, Load, Metrics
+from proxy.metrics import FOLDER, MOST_MODELS, Load, Metrics
 from proxy.telemetry import RequestLog
 
 
@@ -139,3 +141,15 @@ def test_a_backend_that_is_no_more_is_not_busy() -> None:
     found = samples(metrics, Load("b", 3, 0))
     assert (found["toolgraft_backend_requests", "a"], found["toolgraft_backend_queue", "a"]) == (0, 0)
     assert found["toolgraft_backend_requests", "b"] == 3
+
+
+def test_a_file_that_another_worker_has_just_begun_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    written = MmapedDict(str(tmp_path / "counter_7.db"))  # type: ignore[no-untyped-call]
+    key = mmap_key("toolgraft_calls", "toolgraft_calls_total", ["backend", "model"], ["b", "m"], "Tool calls.")
+    written.write_value(key, 3.0, 0.0)  # type: ignore[no-untyped-call]
+    written.close()  # type: ignore[no-untyped-call]
+    (tmp_path / "counter_8.db").touch()
+    assert samples(Metrics()) == {("toolgraft_calls_total", "b", "m"): 3.0}

@@ -19,7 +19,7 @@ from proxy.cli import main
 from proxy.commands.workers import share
 from proxy.config import BackendConfig, Config
 from tests.commands.test_serve import next_line, serving
-from tests.support.backend import DONE, Backend, chunk, sse, text
+from tests.support.backend import DONE, Backend, Exchange, chunk, sse, text
 from tests.support.proxy import get, http_client, post
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -51,7 +51,7 @@ def samples(url: str) -> dict[tuple[str, ...], float]:
 
 @contextmanager
 def asking(url: str) -> Iterator[list[int]]:
-    """Somebody who asks for something all the time, on a new connection each: the statuses of the answers, 0 for none."""
+    """Somebody who asks all the time, on a new connection each: the statuses of the answers, 0 for none."""
     statuses: list[int] = []
     over = threading.Event()
 
@@ -100,16 +100,46 @@ def test_two_serve_and_a_dead_one_is_replaced_while_requests_go_on() -> None:
         assert process.wait(20) == 0
 
 
+@contextmanager
+def stopped(worker: int) -> Iterator[None]:
+    """Let the other one answer for a while."""
+    os.kill(worker, signal.SIGSTOP)
+    while ") T " not in Path(f"/proc/{worker}/stat").read_text():
+        time.sleep(0.001)
+    try:
+        yield
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+
+def test_each_tells_how_busy_the_other_is() -> None:
+    async def long(exchange: Exchange) -> None:
+        await exchange.head(200, "text/event-stream")
+        await exchange.write(chunk({"content": "one"}).encode())
+        await exchange.wait_for_hang_up()
+
+    with Backend() as backend, serving("--backend", backend.url, *TWO) as (process, url), http_client(url) as client:
+        backend.script(long)
+        busy = "toolgraft_backend_requests", backend.url.removeprefix("http://")
+        with client.stream("POST", "/v1/chat/completions", json={**CHAT, "stream": True}) as answer:
+            pieces = answer.iter_raw()
+            next(pieces)
+            for worker in children(process):
+                told = 0.0
+                while told != 1:
+                    time.sleep(0.1)
+                    with stopped(worker):
+                        told = samples(url).get(busy, 0.0)
+        while samples(url)[busy] != 0:
+            time.sleep(0.05)
+
+
 def test_both_take_requests_and_count_them_together() -> None:
     with Backend() as backend, serving("--backend", backend.url, *TWO) as (process, url):
-        for first in (True, False):  # only one of them is there to answer at a time
-            stopped, working = children(process)[:: 1 if first else -1]
-            os.kill(stopped, signal.SIGSTOP)
-            backend.script(text("hi"))
-            with http_client(url) as client:
-                assert client.post("/v1/chat/completions", json=CHAT).status_code == 200
-            os.kill(stopped, signal.SIGCONT)
-            assert working != stopped
+        for worker in children(process):
+            with stopped(worker):
+                backend.script(text("hi"))
+                assert post(url + "/v1/chat/completions", json=CHAT).status_code == 200
         counted = {labels: value for labels, value in samples(url).items() if "chat" in labels}
         (requests,) = (value for labels, value in counted.items() if labels[0] == "toolgraft_requests_total")
         assert requests == 2
