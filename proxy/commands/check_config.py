@@ -19,10 +19,14 @@ def check_config(file: Path | None) -> None:
 
     The exit code is 1 when they cannot be used.
     """
+    from proxy.settings.environment import Environment
     from proxy.settings.load import load, settings_file
 
-    file = settings_file(file, os.environ)
-    config = load({}, os.environ, file)
+    environ = Environment(os.environ)
+    file = settings_file(file, environ)
+    config = load({}, environ, file)
+    for said in environ.misspelt(backend.name for backend in config.backends):
+        click.echo(f"Warning: {said}", err=True)
     click.echo(f"{file or 'The environment'} can be used. Listens on {config.host} port {config.port}.")
     only = len(config.backends) == 1
     for backend in config.backends:

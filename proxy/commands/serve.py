@@ -42,13 +42,17 @@ def serve(file: Path | None, local: bool, model_file: Path | None, **flags: obje
 
     Each setting comes from a flag, else from the environment, else from the file.
     """
-    from proxy.settings.load import load, names_backend, settings_file  # imported late: it takes a moment
+    from proxy.settings.environment import Environment  # imported late: it takes a moment
+    from proxy.settings.load import load, names_backend, settings_file
 
     local = local or model_file is not None
-    file = settings_file(file, os.environ)
-    if local == (flags["url"] is not None) and (local or not names_backend(os.environ, file)):
-        raise click.UsageError("Give either --backend URL or --local, or a file of settings with --config.")
-    read = partial(load, {**flags, "url": (TO_BE_STARTED,)} if local else flags, os.environ, file)
+    environ = Environment(os.environ)
+    file = settings_file(file, environ)
+    if local == (flags["url"] is not None) and (local or not names_backend(environ, file)):
+        misspelt = [said for said in environ.misspelt(()) if "TOOLGRAFT_BACKEND_URL" in said]
+        mend = "Give either --backend URL or --local, or a file of settings with --config."
+        raise click.UsageError(" ".join([mend, *misspelt]))
+    read = partial(load, {**flags, "url": (TO_BE_STARTED,)} if local else flags, environ, file)
     config = read()
     signal.signal(signal.SIGTERM, _terminate)
     with ExitStack() as stack:
@@ -71,6 +75,8 @@ def serve(file: Path | None, local: bool, model_file: Path | None, **flags: obje
         apply(config)
         if file is not None:
             telemetry.logger.info("settings from %s", file)
+        for said in environ.misspelt(backend.name for backend in config.backends):
+            telemetry.logger.warning(said)
         _settle()
         try:
             if config.workers > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from proxy.core.errors import ConfigError
 from proxy.core.grammar import grammar
 from proxy.settings import lines
 from proxy.settings.document import Document
+from proxy.settings.environment import own_prefix
 from proxy.settings.keys import BACKEND, BACKEND_PREFIX, MODEL, SERVER, SERVER_PREFIX, TALK
 from proxy.settings.sources import Setting, Sources, from_file
 
@@ -155,7 +155,7 @@ def _backend(sources: Sources, prefixes: Sequence[str], table: _Table) -> Backen
     table.document.refuse_unknown(table.values, table.path, [*(key.name for key in BACKEND), "model"], hints)
     name = table.values.get("name")
     if isinstance(name, str):
-        prefixes = [f"{BACKEND_PREFIX}{re.sub('[^A-Z0-9]', '_', name.upper())}_", *prefixes]
+        prefixes = [own_prefix(name), *prefixes]
     found: dict[str, Setting] = {}
     for key in BACKEND:
         setting = sources.by_hand(key, prefixes) or from_file(key, table.document, table.values, table.path)

@@ -81,3 +81,10 @@ def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
     assert result.output == (
         f"Error: The environment variable BIG_KEY ({file}, line 8: `key_env`) is not set. Export it first.\n"
     )
+
+
+def test_a_misspelt_variable_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = check(TOOLGRAFT_BACKEND_URL="http://h", TOOLGRAFT_PROT="9000")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: The environment variable TOOLGRAFT_PROT is no setting")

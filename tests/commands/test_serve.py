@@ -58,6 +58,14 @@ def test_it_says_where_it_listens_though_the_backend_is_down() -> None:
         assert process.poll() is None
 
 
+def test_a_misspelt_variable_is_warned_of() -> None:
+    with serving("--backend", "http://127.0.0.1:9", TOOLGRAFT_PROT="1") as (process, _):
+        process.terminate()
+        assert process.stderr
+        assert "TOOLGRAFT_PROT is no setting and does nothing. Did you mean TOOLGRAFT_PORT?" in process.stderr.read()
+    assert "Did you mean TOOLGRAFT_BACKEND_URL?" in serve(TOOLGRAFT_BAKEND_URL="http://h").output.replace("\n", " ")
+
+
 def test_it_does_not_show_the_query_of_the_backend_s_url_which_may_hold_a_key() -> None:
     backend = f"http://127.0.0.1:{free_port()}/v1/chat/completions"
     with subprocess.Popen(
