@@ -14,6 +14,8 @@ from proxy.trial.prompts import BUILTIN, quick, read_prompts
 from proxy.trial.run import Limits, due, run
 from proxy.trial.ways import WAYS
 
+pytestmark = pytest.mark.slow
+
 LIMITS = Limits(tokens=96, seconds=300)
 
 

@@ -18,6 +18,8 @@ from proxy.local import LocalModel
 from proxy.weights import ensure_model
 from tests.support.proxy import get
 
+pytestmark = pytest.mark.slow
+
 BOOKING: Json = {
     "type": "object",
     "properties": {

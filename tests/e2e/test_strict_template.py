@@ -12,6 +12,8 @@ from proxy.local import LocalModel
 from proxy.weights import ensure_model
 from tests.support.proxy import post, proxy_before
 
+pytestmark = pytest.mark.slow
+
 STRICT = """
 {%- for message in messages -%}
   {%- if message['role'] == 'system' -%}
