@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
+from typing import NoReturn
 
 from proxy.core import markup
 from proxy.core.errors import ClientError
@@ -36,7 +38,13 @@ def to_json(value: Json) -> str:
 
     Raises ``ValueError`` (NaN, an integer of thousands of digits) or ``RecursionError``.
     """
-    return markup.neutralise_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_refuse)
+    return markup.neutralise_json(text)
+
+
+def _refuse(value: object) -> NoReturn:
+    words = "a number has thousands of digits" if isinstance(value, Decimal) else f"{type(value).__name__} is no JSON"
+    raise ValueError(words)
 
 
 @contextmanager

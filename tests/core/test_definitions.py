@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -48,6 +49,13 @@ def test_what_is_no_json_is_the_clients_error() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    for value, why in ((float("inf"), ""), (10**5000, ""), (deep, "nested too deeply$")):
+    digits = "a number has thousands of digits$"
+    for value, why in (
+        (float("inf"), ""),
+        (10**5000, ""),
+        ([Decimal("7" * 5000)], digits),
+        ({1}, "set is no JSON$"),
+        (deep, "nested too deeply$"),
+    ):
         with pytest.raises(ClientError, match=f"^the thing cannot be written as JSON: {why}"), writing("the thing"):
             to_json(value)
