@@ -255,3 +255,41 @@ def test_the_backend_s_own_key_goes_to_the_backend_and_to_nobody_else(refusing: 
     assert "sk-backend" not in message
     assert "--backend-key-env" in message
     assert "--forward-client-key" in message
+
+
+@pytest.mark.parametrize(
+    ("path", "request_"),
+    [
+        (
+            "/v1/messages",
+            {
+                "max_tokens": 9,
+                "messages": [
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "gone", "content": "old"}]},
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{bad"}]},
+                    {"role": "user", "content": "And now?"},
+                ],
+            },
+        ),
+        (
+            "/v1/responses",
+            {
+                "input": [
+                    None,
+                    {"type": "function_call_output", "call_id": "gone", "output": "old"},
+                    {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{bad"},
+                    {"role": "user", "content": "And now?"},
+                ]
+            },
+        ),
+    ],
+)
+def test_a_strict_backend_is_handed_a_past_that_it_takes(backend: Backend, path: str, request_: dict[str, Any]) -> None:
+    backend.script(text("Now."))
+    with proxy_before(backend, "native") as url:
+        assert post(url + path, json=request_).status_code == 200
+    old, call, result, user = backend.chats[-1].json["messages"]
+    assert (old["role"], user["content"]) == ("user", "And now?")
+    assert old["content"].endswith("\nold")
+    assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == {"unreadable_arguments": "{bad"}
+    assert (result["role"], result["tool_call_id"]) == ("tool", "a")
