@@ -21,7 +21,7 @@ from proxy.commands.workers import Team, counting_together
 from proxy.config import BackendConfig, Config
 from proxy.core.errors import ConfigError
 
-GARBAGE = 5_000
+GARBAGE = 2_000
 """Objects that are made, and not let go, before it is looked whether some only hold each other."""
 
 TO_BE_STARTED = "http://127.0.0.1"
