@@ -23,14 +23,12 @@ _CONTAINER_HOSTS = frozenset({"host.docker.internal", "host.containers.internal"
 class Address:
     """A URL ready to be requested.
 
-    ``url`` has no credentials, ``target`` is its text; those that the URL held are the header value ``authorization``.
-    ``shown`` is for messages: without credentials and without the query, which may hold a key. ``loopback``: this very
-    machine (or container). ``local``: no proxy may lie on the way, because it could not know the name or would lead to
-    itself.
+    ``url`` has no credentials; those that the URL held are the header value ``authorization``. ``shown`` is for
+    messages: without credentials and without the query, which may hold a key. ``loopback``: this very machine (or
+    container). ``local``: no proxy may lie on the way, because it could not know the name or would lead to itself.
     """
 
     url: httpx2.URL
-    target: str
     shown: str
     authorization: str | None
     loopback: bool
@@ -61,10 +59,8 @@ def locate(text: str) -> Address:
     if url.userinfo:
         authorization = "Basic " + base64.b64encode(f"{url.username}:{url.password}".encode()).decode("ascii")
     loopback = is_loopback(url.host)
-    bare = url.copy_with(username=None, password=None, fragment=None)
     return Address(
-        url=bare,
-        target=str(bare),
+        url=url.copy_with(username=None, password=None, fragment=None),
         shown=show(url),
         authorization=authorization,
         loopback=loopback,

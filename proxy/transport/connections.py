@@ -5,34 +5,22 @@ from __future__ import annotations
 import asyncio
 import errno
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import aiohttp
 import httpx2
+from httpx_aiohttp.httpx2 import AiohttpTransport
 
 from proxy.transport.session import new_session
 
 STALE_WITHIN = 5.0
 """Seconds in which a dead connection shows itself (a round trip). One that breaks later had taken the request."""
 
-NO_LIMIT = aiohttp.ClientTimeout()
-
 _HANGUPS = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ESHUTDOWN})
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A request. ``body`` may be asked for twice; None is none. ``timeout`` is the HTTP client's."""
-
-    method: str
-    url: str
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: Callable[[], Body] = lambda: None
-    timeout: aiohttp.ClientTimeout = NO_LIMIT
 
 
 class _Kind(NamedTuple):
@@ -48,7 +36,6 @@ class _Ticket:
     reused: bool = False
 
 
-Body: TypeAlias = bytes | AsyncIterator[bytes] | None
 _ticket: ContextVar[_Ticket] = ContextVar("_ticket")
 
 
@@ -67,11 +54,13 @@ class Connections:
     def __init__(self, tls: ssl.SSLContext | None = None, stale_within: float = STALE_WITHIN) -> None:
         self._given_tls = tls
         self._stale_within = stale_within
-        self._sessions: dict[_Kind, aiohttp.ClientSession] = {}
+        self._transports: dict[_Kind, AiohttpTransport] = {}
         self._closed = False
 
-    async def send(self, request: Outgoing, *, tls: bool, proxy: str | None, fresh: bool) -> aiohttp.ClientResponse:
-        """Send ``request`` and wait for the head of the answer.
+    async def send(
+        self, make: Callable[[], httpx2.Request], *, tls: bool, proxy: str | None, fresh: bool
+    ) -> httpx2.Response:
+        """Send what ``make`` gives and wait for the head of the answer.
 
         ``fresh`` never uses a kept connection, nor keeps this one. Raises what the HTTP client raises.
         """
@@ -80,57 +69,48 @@ class Connections:
         token = _ticket.set(ticket)
         start = clock()
         try:
-            return await self._send(request, _Kind(tls, proxy, fresh))
-        except aiohttp.ClientError as exc:
+            return await self._transport(_Kind(tls, proxy, fresh)).handle_async_request(make())
+        except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
             if not (ticket.reused and hung_up(exc) and clock() - start < self._stale_within):
                 raise
         finally:
             _ticket.reset(token)
-        return await self._send(request, _Kind(tls, proxy, fresh=True))
-
-    async def _send(self, request: Outgoing, kind: _Kind) -> aiohttp.ClientResponse:
-        return await self._session(kind).request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            data=request.body(),
-            timeout=request.timeout,
-            allow_redirects=False,
-        )
+        return await self._transport(_Kind(tls, proxy, fresh=True)).handle_async_request(make())
 
     async def aclose(self) -> None:
         """Close every connection, those in use too. Nothing can be sent any more."""
         self._closed = True
-        sessions = list(self._sessions.values())
-        self._sessions.clear()
-        for session in sessions:
-            await session.close()
+        transports = list(self._transports.values())
+        self._transports.clear()
+        for transport in transports:
+            await transport.aclose()
 
-    def _session(self, kind: _Kind) -> aiohttp.ClientSession:
+    def _transport(self, kind: _Kind) -> AiohttpTransport:
         if self._closed:
-            raise aiohttp.ClientConnectionError("the proxy is shutting down")
-        session = self._sessions.get(kind)
-        if session is None:
+            raise httpx2.CloseError("the proxy is shutting down")
+        transport = self._transports.get(kind)
+        if transport is None:
             # Loading the certificates takes a tenth of a second, so only those who need them pay for it. The empty
             # context trusts nobody.
             context = self._tls if kind.tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             session = new_session(context, proxy=kind.proxy, reuse=not kind.fresh, on_reuse=_note_reuse)
-            self._sessions[kind] = session
-        return session
+            transport = self._transports[kind] = AiohttpTransport(verify=context, client=session)
+        return transport
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return self._given_tls or httpx2.create_ssl_context()
 
 
-def hung_up(exc: aiohttp.ClientError) -> bool:
+def hung_up(exc: httpx2.TransportError | aiohttp.ClientResponseError) -> bool:
     """Whether the server closed the connection before the head of its answer had begun, or never began one."""
     if isinstance(exc, aiohttp.ClientResponseError):
         return True  # what came is no HTTP
-    if isinstance(exc, aiohttp.ServerDisconnectedError):
-        return isinstance(exc.message, str)  # otherwise it is the part of the head that did arrive
-    return isinstance(exc, aiohttp.ClientConnectionResetError | aiohttp.ClientOSError) and (
-        exc.errno is None or exc.errno in _HANGUPS
+    cause = exc.__cause__
+    if isinstance(cause, aiohttp.ServerDisconnectedError):
+        return isinstance(cause.message, str)  # otherwise it is the part of the head that did arrive
+    return isinstance(cause, aiohttp.ClientConnectionResetError | aiohttp.ClientOSError) and (
+        cause.errno is None or cause.errno in _HANGUPS
     )
 
 

@@ -1,6 +1,7 @@
 """What went wrong between us and a backend, in a sentence that names the backend and the mend.
 
-The HTTP client's errors tell what happened, but neither to whom nor what to do about it.
+The HTTP client blurs errors: refused, unknown host, reset and hung up all arrive as ``ConnectTimeout``, and an answer
+that is no HTTP as a bare error of aiohttp. What happened is in ``__cause__``, an aiohttp error.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ UNREACHABLE = "backend_unreachable"
 def failed_to_answer(exc: Exception, address: Address, proxy: str | None, connect_timeout: float) -> UpstreamError:
     """The error for ``exc``, raised before the head of an answer came."""
     shown = address.shown
-    match exc:
+    cause = exc.__cause__ if isinstance(exc, httpx2.TransportError) and exc.__cause__ else exc
+    match cause:
         case aiohttp.ClientConnectorCertificateError():
-            reason = getattr(exc.certificate_error, "verify_message", "") or str(exc.certificate_error)
+            reason = getattr(cause.certificate_error, "verify_message", "") or str(cause.certificate_error)
             return UpstreamError(
                 f"The backend at {shown} cannot be trusted: {reason}. If its certificate is your own, name the file "
                 "that holds its authority in SSL_CERT_FILE.",
@@ -31,7 +33,7 @@ def failed_to_answer(exc: Exception, address: Address, proxy: str | None, connec
             )
         case aiohttp.ClientConnectorSSLError():
             return UpstreamError(
-                f"The backend at {shown} does not speak TLS as it should ({_os_reason(exc.os_error)}). If it speaks "
+                f"The backend at {shown} does not speak TLS as it should ({_os_reason(cause.os_error)}). If it speaks "
                 "plain HTTP, its URL begins with http://.",
                 code="backend_tls",
                 retryable=False,
@@ -40,14 +42,14 @@ def failed_to_answer(exc: Exception, address: Address, proxy: str | None, connec
             reason = f"the proxy of the environment, {_shown_proxy(proxy)}, cannot be reached"
             return _unreachable(address, reason, "If the backend needs no proxy, name its host in NO_PROXY.")
         case aiohttp.ClientHttpProxyError():
-            reason = f"the proxy of the environment, {_shown_proxy(proxy)}, answered {exc.status} {exc.message}"
+            reason = f"the proxy of the environment, {_shown_proxy(proxy)}, answered {cause.status} {cause.message}"
             return _unreachable(address, reason, "If the backend needs no proxy, name its host in NO_PROXY.")
         case aiohttp.ClientConnectorDNSError():
-            return _unreachable(address, f"its host has no address ({_os_reason(exc.os_error)})", _name_hint(address))
+            return _unreachable(address, f"its host has no address ({_os_reason(cause.os_error)})", _name_hint(address))
         case aiohttp.ConnectionTimeoutError():
             return _unreachable(address, f"no connection within {connect_timeout:g} seconds", _run_hint(address))
         case aiohttp.ClientConnectorError():
-            return _unreachable(address, _os_reason(exc.os_error), _run_hint(address))
+            return _unreachable(address, _os_reason(cause.os_error), _run_hint(address))
         case aiohttp.ServerDisconnectedError():
             return UpstreamError(
                 f"The backend at {shown} closed the connection without an answer. Its own log may say why.",
@@ -55,18 +57,18 @@ def failed_to_answer(exc: Exception, address: Address, proxy: str | None, connec
             )
         case aiohttp.ClientOSError() | aiohttp.ClientConnectionResetError():
             return UpstreamError(
-                f"The backend at {shown} broke the connection before it answered ({_os_reason(exc)}). Its own log "
+                f"The backend at {shown} broke the connection before it answered ({_os_reason(cause)}). Its own log "
                 "may say why.",
                 code="backend_closed",
             )
         case aiohttp.ClientResponseError():
             return UpstreamError(
-                f"The backend at {shown} does not answer in HTTP ({_first_line(exc.message)}). Check the port"
+                f"The backend at {shown} does not answer in HTTP ({_first_line(cause.message)}). Check the port"
                 + (", and whether its URL should begin with https://." if not address.tls else "."),
                 code="backend_not_http",
             )
     return UpstreamError(
-        f"The request for {shown} cannot be sent: {_first_line(str(exc)) or type(exc).__name__}.",
+        f"The request for {shown} cannot be sent: {_first_line(str(cause)) or type(cause).__name__}.",
         code="backend_bad_request",
         retryable=False,
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import aiohttp
+import httpx2
 
 from proxy.core.errors import UpstreamError
 from proxy.transport import failures
@@ -19,10 +20,6 @@ from proxy.transport.inflate import ENCODINGS, Inflater
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a whole reply that ``read`` takes, unless told otherwise."""
-
-
-_MOST_AT_ONCE = 16 * 1024
-"""Bytes of a piece: what comes faster than it is read must not keep the others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +36,6 @@ class Patience:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.endless = limits == Limits()
-        """Nothing is bounded."""
         self._clock = asyncio.get_running_loop().time
         self._start = self._clock()
         self._awaited, self._seconds = "", 0.0
@@ -75,13 +70,14 @@ class UpstreamReply:
     case; as a context manager it does.
     """
 
-    def __init__(self, response: aiohttp.ClientResponse, address: Address, patience: Patience) -> None:
-        self.status = response.status
-        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.raw_headers]
+    def __init__(self, response: httpx2.Response, address: Address, patience: Patience) -> None:
+        self.status = response.status_code
+        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
         self._address = address
         self._patience = patience
-        self._response = response
-        self._content = response.content
+        self._stream = cast(httpx2.AsyncByteStream, response.stream)
+        self._chunks = cast(AsyncGenerator[bytes, None], aiter(self._stream))
+        self._reading = False
         self._closed = False
         self._ended = False
         self.listener: Callable[[bytes], None] | None = None
@@ -110,7 +106,7 @@ class UpstreamReply:
         pieces: list[bytes] = []
         size = 0
         async with self:
-            while fits and (piece := await self.next()):
+            while fits and (piece := await anext(self, b"")):
                 pieces.append(piece)
                 size += len(piece)
                 fits = size <= limit
@@ -120,27 +116,22 @@ class UpstreamReply:
 
     async def aclose(self) -> None:
         """Let go of the connection: back to the pool if the body was read to its end, else closed at once."""
-        if not self._closed:
-            self._closed = True
-            self._response.release()
-            with contextlib.suppress(aiohttp.ClientError):
-                await self._response.wait_for_close()
+        self._closed = True
+        with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
+            await self._stream.aclose()
+        if not self._reading:
+            await self._chunks.aclose()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        piece = await self.next()
+        if self._closed:
+            raise StopAsyncIteration
+        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
         if not piece:
             raise StopAsyncIteration
-        return piece
-
-    async def next(self) -> bytes:
-        """The next piece, empty at the end of the body and once the reply is closed. Raises as ``aiter`` does."""
-        if self._closed:
-            return b""
-        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
-        if piece and self.listener is not None:
+        if self.listener is not None:
             self.listener(piece)
         return piece
 
@@ -160,13 +151,12 @@ class UpstreamReply:
 
     async def _next_chunk(self) -> bytes:
         """The next bytes as they came, empty at the end of the body and after ``aclose``."""
+        self._reading = True
         try:
-            if self._patience.endless:
-                chunk = await self._content.read(_MOST_AT_ONCE)
-            else:
-                async with self._patience.limit():
-                    chunk = await self._content.read(_MOST_AT_ONCE)
-        except (aiohttp.ClientError, OSError) as exc:
+            async with self._patience.limit():
+                chunk = await anext(self._chunks, b"")
+        except (httpx2.TransportError, aiohttp.ClientError, OSError) as exc:
+            self._reading = False
             if self._closed:
                 return b""
             await self.aclose()
@@ -174,8 +164,10 @@ class UpstreamReply:
                 raise self._patience.error(self._address) from None
             raise failures.broke_off(self._address) from exc
         except BaseException:  # cancelled
+            self._reading = False
             await self.aclose()
             raise
+        self._reading = False
         self._patience.begun = True
         if not chunk:
             self._ended = True

@@ -6,8 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
-from weakref import WeakSet
+from types import SimpleNamespace
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -27,8 +26,15 @@ def new_session(
 
     ``on_reuse`` is called in a request's own context when it goes out on a connection that has served before.
     """
-    connector = _Connector(
-        on_reuse,
+
+    async def note_reuse(
+        session: aiohttp.ClientSession, context: SimpleNamespace, params: aiohttp.TraceConnectionReuseconnParams
+    ) -> None:
+        on_reuse()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(note_reuse)
+    connector = aiohttp.TCPConnector(
         ssl=tls,
         limit=0,
         force_close=not reuse,
@@ -40,28 +46,10 @@ def new_session(
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,
         response_class=_Response,
-        auto_decompress=False,
+        trace_configs=[trace],
         max_line_size=MAX_LINE,
         max_field_size=MAX_LINE,
     )
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Tells when a connection serves again. aiohttp's own way, a trace, costs a dozen calls in each request."""
-
-    def __init__(self, on_reuse: Callable[[], None], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._on_reuse = on_reuse
-        self._known: WeakSet[object] = WeakSet()
-
-    async def connect(self, *args: Any, **kwargs: Any) -> Connection:
-        """A connection for a request, a kept one or a new one."""
-        connection = await super().connect(*args, **kwargs)
-        if connection.protocol in self._known:
-            self._on_reuse()
-        else:
-            self._known.add(connection.protocol)
-        return connection
 
 
 class _Response(aiohttp.ClientResponse):

@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 import aiohttp
+import httpx2
 
 from proxy.transport import failures
 from proxy.transport.address import Address, Proxies, locate
-from proxy.transport.connections import Body, Connections, Outgoing
+from proxy.transport.connections import Connections
 from proxy.transport.inflate import ENCODINGS
 from proxy.transport.reply import MAX_BODY, Limits, Patience, UpstreamReply
 
@@ -57,7 +58,6 @@ class Upstream:
         proxies: Proxies | None = None,
     ) -> None:
         self._connect_timeout = connect_timeout
-        self._timeout = aiohttp.ClientTimeout(connect=connect_timeout)  # the name, the socket, TLS, a proxy's tunnel
         self._limits = Limits(first_byte_timeout, idle_timeout, total_timeout)
         self._proxies = Proxies() if proxies is None else proxies
         self._connections = Connections(tls)
@@ -88,21 +88,21 @@ class Upstream:
         else:
             fresh = True
         fields = _fields(headers, address, length)
+        # What httpx calls "pool" is aiohttp's "connect": the name, the socket, TLS and the proxy's tunnel together.
+        extensions = {"timeout": {"pool": self._connect_timeout}}
 
-        def content() -> Body:
-            return _slices(body) if isinstance(body, bytes) and len(body) > _LARGE else body or None
+        def make() -> httpx2.Request:
+            content = _slices(body) if isinstance(body, bytes) and len(body) > _LARGE else body
+            return httpx2.Request(method, address.url, headers=fields, content=content, extensions=extensions)
 
-        request = Outgoing(method, address.target, fields, content, self._timeout)
         tls = address.tls or (proxy or "").startswith("https://")
         patience = Patience(self._limits)
         try:
             async with patience.limit():
-                response = await self._connections.send(request, tls=tls, proxy=proxy, fresh=fresh)
-        except TimeoutError as exc:
-            if not isinstance(exc, aiohttp.ClientError):
-                raise patience.error(address) from None
-            raise failures.failed_to_answer(exc, address, proxy, self._connect_timeout) from exc
-        except (aiohttp.ClientError, OSError, ValueError) as exc:
+                response = await self._connections.send(make, tls=tls, proxy=proxy, fresh=fresh)
+        except TimeoutError:
+            raise patience.error(address) from None
+        except (httpx2.TransportError, aiohttp.ClientError, OSError, ValueError) as exc:
             raise failures.failed_to_answer(exc, address, proxy, self._connect_timeout) from exc
         reply = UpstreamReply(response, address, patience)
         if not 200 <= reply.status <= 599:  # no final status of HTTP: nothing that could be handed on
@@ -130,7 +130,7 @@ class Upstream:
         await self.aclose()
 
 
-def _fields(given: Headers, address: Address, length: int | None) -> list[tuple[str, str]]:
+def _fields(given: Headers, address: Address, length: int | None) -> list[tuple[bytes, bytes]]:
     """The headers of a request: the caller's, and what they leave open. ``length`` is the body's, None if not known."""
     pairs = given.items() if isinstance(given, Mapping) else given
     fields = [(name.lower(), value) for name, value in pairs]
@@ -145,20 +145,15 @@ def _fields(given: Headers, address: Address, length: int | None) -> list[tuple[
         fields.append(("content-type", "application/json"))
     if length:
         fields.append(("content-length", str(length)))
-    return [(name, value if value.isascii() else _as_sent(value)) for name, value in fields]
+    return [(name.encode(), _header_bytes(value)) for name, value in fields]
 
 
-def _as_sent(value: str) -> str:
-    """What the HTTP client, which writes UTF-8, is to be given so that a client's bytes go on as they came.
-
-    Servers hand over Latin-1, whatever it was. What is neither goes on as it can, instead of failing.
-    """
+def _header_bytes(value: str) -> bytes:
+    """Latin-1, in which servers hand over what a client sent; UTF-8 for what does not fit, instead of failing."""
     try:
-        return value.encode("latin-1").decode()
-    except UnicodeDecodeError:
-        return value
+        return value.encode("latin-1")
     except UnicodeEncodeError:
-        return value.encode("utf-8", "replace").decode()
+        return value.encode("utf-8", "replace")
 
 
 async def _slices(body: bytes) -> AsyncIterator[bytes]:

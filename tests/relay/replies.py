@@ -37,21 +37,15 @@ class FakeReply:
         return self
 
     async def __anext__(self) -> bytes:
-        piece = await self.next()
-        if not piece:
-            raise StopAsyncIteration
-        return piece
-
-    async def next(self) -> bytes:
         if self.closed:
-            return b""
+            raise StopAsyncIteration
         if self.pieces:
             return self.pieces.pop(0)
         if self._broken:
             raise UpstreamError("broke off")
         if self._open_ended:
             await asyncio.Event().wait()
-        return b""
+        raise StopAsyncIteration
 
     async def __aenter__(self) -> Self:
         return self

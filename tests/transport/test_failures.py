@@ -5,6 +5,7 @@ import socket
 import ssl
 
 import aiohttp
+import httpx2
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
@@ -18,8 +19,10 @@ KEY = ConnectionKey("models.example", 80, False, True, None, None, None, None)
 
 
 def explain(cause: Exception, url: str = THERE, proxy: str | None = None) -> UpstreamError:
-    """What is made of ``cause``, an error of the HTTP client."""
-    error = failures.failed_to_answer(cause, locate(url), proxy, 10.0)
+    """What is made of ``cause`` as the HTTP client hands it over: behind a ``ConnectTimeout``."""
+    blurred = httpx2.ConnectTimeout("blurred")
+    blurred.__cause__ = cause
+    error = failures.failed_to_answer(blurred, locate(url), proxy, 10.0)
     assert locate(url).shown in error.message
     assert "secret" not in error.message
     assert error.status == 502

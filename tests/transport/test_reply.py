@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import zlib
+from types import AsyncGeneratorType
 
 import pytest
 
@@ -174,6 +176,19 @@ async def test_closing_a_reply_closes_its_connection(upstream: Upstream) -> None
         await server.until(lambda: server.connections_open == 0)
         assert [piece async for piece in reply.aiter()] == []
         await reply.aclose()
+
+
+async def test_a_closed_reply_leaves_no_generator_to_the_garbage_collector(upstream: Upstream) -> None:
+    def running() -> list[AsyncGeneratorType[object, object]]:
+        found = [thing for thing in gc.get_objects() if isinstance(thing, AsyncGeneratorType)]
+        return [thing for thing in found if thing.ag_frame and "ResponseStream" in thing.__qualname__]
+
+    async with scripted_server(stream(b"1", end="hang")) as server:
+        reply = await upstream.open("POST", server.url)
+        assert await anext(reply.aiter()) == b"1"
+        assert len(running()) == 1
+        await reply.aclose()
+        assert running() == []
 
 
 async def test_closing_a_reply_from_outside_ends_the_reading(upstream: Upstream) -> None:
