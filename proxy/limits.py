@@ -40,7 +40,7 @@ class Rate:
     """
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = a_minute
+        self.most = a_minute
         self._a_second = a_minute / 60
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # the tokens, and when there were so many
@@ -51,8 +51,8 @@ class Rate:
         Raises ``ClientError`` (429) when it is one too many; that does not count.
         """
         now = self._clock()
-        tokens, since = self._buckets.get(client, (float(self._most), now))
-        tokens = min(float(self._most), tokens + (now - since) * self._a_second)
+        tokens, since = self._buckets.get(client, (float(self.most), now))
+        tokens = min(float(self.most), tokens + (now - since) * self._a_second)
         admitted = tokens >= 1
         tokens -= admitted
         self._buckets[client] = tokens, now
@@ -60,15 +60,15 @@ class Rate:
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.popitem(last=False)
         headers = (
-            ("x-ratelimit-limit-requests", str(self._most)),
+            ("x-ratelimit-limit-requests", str(self.most)),
             ("x-ratelimit-remaining-requests", str(int(tokens))),
-            ("x-ratelimit-reset-requests", f"{(self._most - tokens) / self._a_second:.3f}s"),
+            ("x-ratelimit-reset-requests", f"{(self.most - tokens) / self._a_second:.3f}s"),
         )
         if admitted:
             return headers
         wait = math.ceil((1 - tokens) / self._a_second)
         raise ClientError(
-            f"More than {self._most} requests a minute. Try again in {wait} s.",
+            f"More than {self.most} requests a minute. Try again in {wait} s.",
             status=429,
             type="rate_limit_error",
             code="rate_limit_exceeded",

@@ -71,10 +71,7 @@ class Protocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._unread += len(data)
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offer:
-            if self._offered:
-                self._decline(data[offer.args[0] :])
+            self._parse(data)
         except httptools.HttpParserError:
             self._refuse(ClientError("The request is not valid HTTP/1.1.", code="invalid_http"))
         if self._refused or self.transport.is_closing():
@@ -85,6 +82,18 @@ class Protocol(HttpToolsProtocol):
             self._expect_head()
         if self.pipeline and len(self.pipeline) < MOST_PIPELINED and len(self.cycle.body) <= HIGH_WATER_LIMIT:
             self.flow.resume_reading()
+
+    def _parse(self, data: bytes) -> None:
+        """Parse ``data``, which may hold many requests that offer another protocol."""
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offer:
+                if not self._offered:
+                    return
+                data = self._declined(data[offer.args[0] :])
+                self._unread = len(data)
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -122,8 +131,8 @@ class Protocol(HttpToolsProtocol):
         """Whether the request would go on in another protocol; CONNECT, which nothing here knows, does not count."""
         return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
-    def _decline(self, rest: bytes) -> None:
-        """Read a request that offers another protocol (Java's HTTP client does: HTTP/2) as if it did not.
+    def _declined(self, rest: bytes) -> bytes:
+        """A request that offers another protocol (Java's HTTP client does: HTTP/2) as one that does not.
 
         The parser takes the end of such a head for the end of the request. ``rest`` is what follows the head.
         """
@@ -136,8 +145,7 @@ class Protocol(HttpToolsProtocol):
                 lines.append(name + b": " + value)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self._unread = 0
-        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+        return b"\r\n".join(lines) + b"\r\n\r\n" + rest
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_WITHIN, self._head_is_late)

@@ -87,3 +87,39 @@ def test_names_count_where_everything_on_this_machine_is_let_in(more: dict[str, 
     except ClientError as error:
         refused.append(error.status)
     assert refused == ([] if status is None else [status])
+
+
+def asked(**headers: str) -> Exchange:
+    request = exchange()
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    request.scope["headers"] = [(b"host", b"127.0.0.1"), *raw]
+    return request
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed", "let_in"),
+    [
+        ({"origin": "https://evil.example", "sec_fetch_site": "cross-site"}, (), False),
+        ({"origin": "https://evil.example", "sec_fetch_site": "cross-site"}, ("https://evil.example",), True),
+        ({"origin": "http://127.0.0.1:8787", "sec_fetch_site": "same-origin"}, (), True),
+        ({"origin": "https://no.browser"}, (), True),
+        ({}, (), True),
+    ],
+)
+def test_a_page_of_another_site_makes_no_model_work(
+    headers: dict[str, str], allowed: tuple[str, ...], let_in: bool
+) -> None:
+    gate = Gate.of(Config((BackendConfig("http://b"),), cors_origins=allowed))
+    if let_in:
+        admitted(gate, asked(**headers))
+    else:
+        with pytest.raises(ClientError, match="cors_origins"):
+            admitted(gate, asked(**headers))
+
+
+def test_what_a_rate_has_counted_outlives_a_reload() -> None:
+    config = Config((BackendConfig("http://b"),), rate_limit=1)
+    first = Gate.of(config)
+    admitted(first, asked())
+    with pytest.raises(ClientError, match="requests a minute"):
+        admitted(Gate.of(config, first), asked())

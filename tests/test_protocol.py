@@ -176,6 +176,17 @@ def test_an_offer_of_http2_is_declined_and_the_connection_goes_on(url: str, back
             assert headers.get("connection") != "close"
 
 
+def test_very_many_offers_at_once_are_no_depth(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    one = b"GET /health HTTP/1.1\r\nhost: x\r\n" + OFFER + b"\r\n"
+    with connection(url) as sock:
+        sock.sendall(one * 3_000)
+        assert answer(sock)[0] == 200
+    with connection(url) as sock:
+        sock.sendall(one)
+        assert answer(sock)[0] == 200
+    assert "RecursionError" not in caplog.text
+
+
 def test_a_websocket_is_answered_as_what_it_is_without_one(url: str) -> None:
     with connection(url) as sock:
         sock.sendall(GOT + b"connection: keep-alive, upgrade\r\nupgrade: websocket\r\n\r\n")

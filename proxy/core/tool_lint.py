@@ -275,6 +275,7 @@ def _of_argument(schema: Mapping[str, Json], tool: str, name: str, path: str, de
 
 def _values(text: str) -> str:
     """The values that ``text`` lists, shortened; "" if there are none, or if they are examples."""
+    text = " ".join(text.split())  # long runs of white space cost the pattern dear
     found = _LISTED.search(text)
     return _cut(found[0]) if found and not _NOT_ALL.search(text[: found.start()][-80:]) else ""
 

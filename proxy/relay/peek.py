@@ -18,6 +18,9 @@ MOST_JSON = 16 * 1024 * 1024
 MOST_FORM = 256 * 1024
 """Bytes of a form that are held back: its fields come before its files, with every SDK there is."""
 
+MOST_LOOKS = 64
+"""How often a form is looked through while it comes: once for a piece with a boundary in it."""
+
 _FORM = re.compile(r'multipart/form-data\b.*;\s*boundary="?([^";]{1,70})', re.IGNORECASE | re.DOTALL)
 _OF_MODEL = re.compile(rb'content-disposition:[^\r\n]*;\s*name="?model"?\s*(?:;|\r\n)', re.IGNORECASE)
 
@@ -50,8 +53,15 @@ class Passing:
         form = _FORM.match(content_type)
         if form:
             boundary = b"--" + form[1].encode("latin-1", "replace")
-            while not self._find_field(boundary) and len(self._start) < MOST_FORM and await self._read(1):
-                pass
+            seen = looks = 0
+            while len(self._start) < MOST_FORM and looks < MOST_LOOKS:
+                if self._start.find(boundary, max(0, seen - len(boundary))) >= 0:
+                    looks += 1
+                    if self._find_field(boundary):
+                        break
+                seen = len(self._start)
+                if not await self._read(1):
+                    break
             return
         while not self._start.strip() and len(self._start) < MOST_FORM and await self._read(1):
             pass
@@ -104,7 +114,7 @@ class Passing:
 
     def _find_field(self, boundary: bytes) -> bool:
         """Find the field whose value has come whole."""
-        for part in re.finditer(re.escape(boundary) + rb"\r\n((?:[^\r\n]+\r\n)+)\r\n", self._start):
+        for part in re.finditer(re.escape(boundary) + rb"\r\n((?:[^\r\n]{1,1000}+\r\n){1,16}+)\r\n", self._start):
             end = self._start.find(b"\r\n" + boundary, part.end())
             if end >= 0 and _OF_MODEL.search(part[1]):
                 self._place = part.end(), end

@@ -11,6 +11,9 @@ PIECE = 64 * 1024
 ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 """The content codings that are understood. None is ever asked for."""
 
+_SLICE = 4 * 1024
+"""Bytes that are fed at once: at the end of every member what follows of them is copied, and a member may be tiny."""
+
 _GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 
 
@@ -28,6 +31,10 @@ class Inflater:
 
         The iteration raises ``zlib.error`` for what is in neither coding.
         """
+        for start in range(0, len(data), _SLICE):
+            yield from self._feed(data[start : start + _SLICE])
+
+    def _feed(self, data: bytes) -> Iterator[bytes]:
         while True:
             if self._decoder.eof and data:  # gzip allows several members, one after another
                 self._decoder = zlib.decompressobj(_GZIP_OR_ZLIB)

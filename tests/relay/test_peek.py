@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -147,3 +148,14 @@ async def test_a_body_that_cannot_be_changed_is_the_client_s_fault() -> None:
     passing.model = "fast"
     with pytest.raises(ClientError, match="cannot be put into the request body"):
         passing.rename("slow")
+
+
+async def test_a_form_of_nothing_but_boundaries_costs_what_its_bytes_do() -> None:
+    async def seconds_for(lines: int) -> float:
+        passing = Passing(Pieces(b"--B\r\n" * lines, 512)())
+        started = time.process_time()
+        await passing.look("multipart/form-data; boundary=B")
+        assert passing.model is None
+        return time.process_time() - started
+
+    assert await seconds_for(40_000) < 40 * max(await seconds_for(4_000), 0.001)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
 
 import pytest
@@ -54,3 +55,16 @@ def test_no_body_is_complete_and_half_a_body_is_not() -> None:
 def test_what_is_not_compressed_is_an_error() -> None:
     with pytest.raises(zlib.error):
         list(Inflater().feed(b"plain text"))
+
+
+def seconds_for(members: int) -> float:
+    data = gzip.compress(b"") * members + gzip.compress(b"end")
+    inflater = Inflater()
+    started = time.process_time()
+    assert b"".join(inflater.feed(data)) == b"end"
+    assert inflater.complete
+    return time.process_time() - started
+
+
+def test_very_many_empty_members_cost_what_their_bytes_do() -> None:
+    assert seconds_for(60_000) < 40 * max(seconds_for(6_000), 0.001)
