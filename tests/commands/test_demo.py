@@ -23,6 +23,7 @@ from tests.support.proxy import free_port
 COMMAND = [sys.executable, "-W", "error", "-c", "from proxy.cli import main; main()", "demo"]
 
 
+@pytest.mark.slow
 def test_it_plays_five_loops_then_serves() -> None:
     environ = {**os.environ, "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
     command = [*COMMAND, "--yes", "--port", "0"]

@@ -220,6 +220,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_replies_cost_linear_time(unit: str) -> None:
     """Ten times the text may cost at most forty times the time, whole or in pieces; quadratic would be a hundred."""
