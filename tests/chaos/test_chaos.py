@@ -46,7 +46,7 @@ OF_THE_LOOP = 2
 MOST_MEMORY = 400 * 1024 * 1024
 """Bytes by which the whole process, backend and clients included, may grow over one of those."""
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @dataclass
