@@ -82,13 +82,13 @@ class ReasoningModes(CallModes):
         self._headed = True
         self._mode = self._text
         if heading.closers:
-            self._think_closers = marks_of(frozenset(heading.closers))
-            self._had_reasoning = True
-            self._source.clear()
-            self._mode = self._reasoning
+            self._reason_until(heading.closers)
 
     def _open_reasoning(self, mark: str) -> None:
-        self._think_closers = marks_of(frozenset(self._grammar.closers_of[mark]))
+        self._reason_until(self._grammar.closers_of[mark])
+
+    def _reason_until(self, closers: tuple[str, ...]) -> None:
+        self._think_closers = marks_of(frozenset(closers))
         self._had_reasoning = True
         self._source.clear()
         self._mode = self._reasoning
