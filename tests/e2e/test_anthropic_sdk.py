@@ -11,7 +11,6 @@ from anthropic import Anthropic, AsyncAnthropic, beta_tool
 from anthropic.types import Message, ToolUseBlock
 
 from tests.support.backend import Backend, body, chunk, error, sse, text
-from tests.support.proxy import proxy_before
 from tests.support.speech import Call, Mode, says
 
 WEATHER: Any = {
@@ -38,23 +37,6 @@ OSLO, ROME = Call("get_weather", {"city": "Oslo"}), Call("get_weather", {"city":
 
 Turns: TypeAlias = list[Any]
 Send: TypeAlias = Callable[..., Message]
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[Backend]:
-    with Backend() as server:
-        yield server
-
-
-@pytest.fixture(scope="module", params=["xml", "native"])
-def mode(request: pytest.FixtureRequest) -> Mode:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture(scope="module")
-def url(backend: Backend, mode: Mode) -> Iterator[str]:
-    with proxy_before(backend, mode) as address:
-        yield address
 
 
 @pytest.fixture

@@ -48,23 +48,6 @@ Items: TypeAlias = list[Any]
 Send: TypeAlias = Callable[..., Response]
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[Backend]:
-    with Backend() as server:
-        yield server
-
-
-@pytest.fixture(scope="module", params=["xml", "native"])
-def mode(request: pytest.FixtureRequest) -> Mode:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture(scope="module")
-def url(backend: Backend, mode: Mode) -> Iterator[str]:
-    with proxy_before(backend, mode) as address:
-        yield address
-
-
 @pytest.fixture
 def client(url: str) -> Iterator[OpenAI]:
     with OpenAI(base_url=url + "/v1", api_key="none", max_retries=0) as sdk:
