@@ -66,10 +66,14 @@ class Machine(ABC):
         if self._waiting_size >= len(self._pending) or len(self._pending) < _LONG_PENDING:
             self._run(final=False)
 
-    def _run(self, *, final: bool) -> None:
+    def _gather(self) -> None:
+        """What has come since the last look is pending."""
         self._pending += "".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
+
+    def _run(self, *, final: bool) -> None:
+        self._gather()
         at = 0
         while True:
             at, go_on = self._mode(self._pending, at, final)

@@ -38,9 +38,7 @@ class _ValidCalls(Parser):
         self._wraps = False
 
     def _run(self, *, final: bool) -> None:
-        self._pending += "".join(self._waiting)
-        self._waiting.clear()
-        self._waiting_size = 0
+        self._gather()
         at, go_on = 0, True
         while go_on:
             at, go_on = self._mode(self._pending, at, final)
