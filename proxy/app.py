@@ -9,7 +9,6 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
-from dataclasses import replace
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
@@ -44,9 +43,6 @@ from proxy.wire.anthropic_messages import encode_model, encode_models
 
 CLIENT_GONE = 499
 """What the log calls the status of an answer that nobody waited for (nginx's word)."""
-
-INERT = (("x-content-type-options", "nosniff"), ("content-security-policy", "sandbox"))
-"""What keeps a browser from running what is passed on: it has the origin of the inspector's page."""
 
 FORWARDED_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Not CONNECT, and not TRACE: a server that knows it would tell the client the backend's key."""
@@ -281,7 +277,7 @@ class App:
         try:
             async with exchange.watch():
                 reply = await self._relay.forward(exchange.method, path, exchange.headers, body, length, log)
-                await send_bytes(exchange, replace(reply, headers=[*reply.headers, *INERT]))
+                await send_bytes(exchange, reply)
         except UpstreamError:
             if exchange.refusal is not None:  # the backend was not to blame
                 raise exchange.refusal from None

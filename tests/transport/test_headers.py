@@ -4,6 +4,8 @@ import pytest
 
 from proxy.transport.headers import client_key, forwarded, returned
 
+INERT = [("x-content-type-options", "nosniff"), ("content-security-policy", "sandbox")]
+
 
 def test_only_harmless_request_headers_go_on() -> None:
     sent = [
@@ -28,7 +30,7 @@ def test_only_harmless_request_headers_go_on() -> None:
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\nb", "a\0b"])
 def test_a_value_that_could_become_another_header_goes_nowhere(value: str) -> None:
     assert forwarded([("accept", value)]) == []
-    assert returned([("x-note", value)]) == []
+    assert returned([("x-note", value)]) == INERT
     assert client_key([("x-api-key", value)]) is None
     assert client_key([("authorization", f"Bearer {value}")]) is None
 
@@ -53,12 +55,26 @@ def test_the_backend_s_headers_come_back_without_those_of_the_connection_and_the
         ("content-type", "application/json"),
         ("openai-processing-ms", "12"),
         ("retry-after", "3"),
+        *INERT,
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Refresh", "Clear-Site-Data", "Service-Worker-Allowed", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc"),
+        *("Set-Cookie", "Strict-Transport-Security", "X-Content-Type-Options"),
+        *("X-Accel-Redirect", "X-Sendfile", "X-LIGHTTPD-send-file"),
+    ],
+)
+def test_a_backend_steers_neither_browsers_nor_the_web_server_in_front(name: str) -> None:
+    assert returned([(name, "x")]) == INERT
 
 
 def test_a_header_that_no_server_would_send_on_does_not_come_back() -> None:
     assert returned([("x-a", "7\x0b"), ("x-b", "7\x7f"), ("x(c", "7"), ("", "7"), ("x-d", "7\t8 \xe9")]) == [
-        ("x-d", "7\t8 \xe9")
+        ("x-d", "7\t8 \xe9"),
+        *INERT,
     ]
 
 
