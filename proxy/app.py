@@ -123,7 +123,7 @@ class App:
             [
                 self._generation("/v1/chat/completions", Chat, Chat.shape),
                 self._generation("/v1/messages", Messages, Messages.shape),
-                self._generation("/v1/responses", functools.partial(Responses, memory=self._memory), Responses.shape),
+                Route("/v1/responses", Endpoint(self._respond, ("POST",), Responses.shape)),
                 Route("/v1/messages/count_tokens", Endpoint(self._count_tokens, ("POST",), Messages.shape)),
                 Route("/v1/models", Endpoint(self._models, reading)),
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
@@ -240,6 +240,10 @@ class App:
                 else:
                     reply = collect([event async for batch in batches for event in batch])
                     await exchange.respond(200, [JSON, *asked.headers(), *warnings(log)], asked.encode(reply))
+
+    async def _respond(self, exchange: Exchange, log: RequestLog) -> None:
+        surface = functools.partial(Responses, memory=self._memory, client=log.client)
+        await self._generate(surface, exchange, log)
 
     async def _count_tokens(self, exchange: Exchange, log: RequestLog) -> None:
         log.surface = "count_tokens"

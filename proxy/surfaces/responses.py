@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 from proxy.core.collect import Reply
@@ -35,22 +35,24 @@ def _stream_error(error: ToolgraftError) -> bytes:
 class Responses:
     """One request. Its body must be a JSON object, else ``ClientError``; the rest is read only where that is needed.
 
-    ``memory`` resolves references to items of earlier answers, and keeps those of this one unless it is asked not to.
+    ``memory`` resolves references to items of ``client``'s earlier answers, and keeps those of this one unless it is
+    asked not to.
     """
 
     shape: ClassVar[Shape] = Shape("responses", KEEP_ALIVE, encode_error, _stream_error)
 
-    def __init__(self, body: bytes, memory: Memory | None = None) -> None:
+    def __init__(self, body: bytes, memory: Memory | None = None, client: str | None = None) -> None:
         self.body: bytes | None = None
         self.raw = load_body(body)
         self._memory = Memory() if memory is None else memory
+        self._client = client
         model = self.raw.get("model")
         self.model = model if isinstance(model, str) and model else None
         self.stream = self.raw.get("stream") is True
 
     @cached_property
     def _decoded(self) -> ResponsesRequest:
-        return decode_body(self.raw, self._memory.recall)
+        return decode_body(self.raw, partial(self._memory.recall, self._client))
 
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""
@@ -72,7 +74,9 @@ class Responses:
     def _answering(self) -> Answering:
         asked = self._decoded
         answering = Answering(_new_id(), int(time.time()), self.model or NO_MODEL, asked.raw, asked.known)
-        return answering if self.raw.get("store") is False else replace(answering, keep=self._memory.keep)
+        if self.raw.get("store") is False:
+            return answering
+        return replace(answering, keep=partial(self._memory.keep, self._client))
 
 
 def _new_id() -> str:

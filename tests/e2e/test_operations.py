@@ -54,6 +54,20 @@ def error_of(path: str, answer: httpx2.Response) -> dict[str, Any]:
     return dict(payload["error"])
 
 
+def test_an_item_of_one_client_s_answer_is_no_other_s_to_refer_to(backend: Backend) -> None:
+    keys = {**KEYS, "bob": hash_key(b"tg-bob")}
+    with proxy_before(backend, config={"client_keys": keys}) as url, http_client(url) as client:
+
+        def answer(key: str, given: Any) -> httpx2.Response:
+            backend.script(text("Hello."))
+            sent = {"model": "m", "input": given}
+            return client.post("/v1/responses", json=sent, headers={"authorization": f"Bearer {key}"})
+
+        reference = {"type": "item_reference", "id": answer("tg-ann", "hi").json()["output"][0]["id"]}
+        again = [reference, {"role": "user", "content": "Again."}]
+        assert (answer("tg-ann", again).status_code, answer("tg-bob", again).status_code) == (200, 400)
+
+
 @pytest.mark.parametrize("path", [*BODIES, "/v1/embeddings", "/nowhere"])
 def test_without_a_key_every_surface_says_so_in_its_own_shape(backend: Backend, path: str) -> None:
     with proxy_before(backend, config={"client_keys": KEYS}) as url, http_client(url) as client:
