@@ -234,6 +234,7 @@ class App:
                 await send_bytes(exchange, answer)
                 return
             async with aclosing(answer.batches) as batches:
+                log.dropped = await apart(ask.size, lambda: asked.dropped)
                 if asked.stream:
                     voice.encoder = await apart(ask.size, asked.encoder)
                     await send_events(exchange, asked, voice.encoder, answer, log)
@@ -304,11 +305,6 @@ class App:
                 return
         where = " and ".join(replica.api_root for route in self._routing.backends for replica in route.replicas)
         raise ToolgraftError(f"The backend at {where} does not answer yet.", status=503, code="backend_not_ready")
-
-
-def create_app(config: Config) -> ASGIApp:
-    """The proxy for ``config``. Raises ``ConfigError``."""
-    return with_cors(App(config), config)
 
 
 def with_cors(app: ASGIApp, config: Config) -> ASGIApp:

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TextIO, TypeAlias
 
@@ -39,9 +40,10 @@ class RequestLog:
     ``surface`` is the route's short name, ``client`` whose key was shown, ``mode`` the dispatcher that served it
     (``xml``, ``native``) or ``bytes`` for a path that is passed on unread, ``dialect`` how the model's calls are read.
     Token counts are None while unknown; ``estimated`` marks counts that the backend did not give. ``problems`` counts
-    the reader's findings by kind. ``reasks`` is how many times the model was asked again, ``rescued`` how many calls a
-    native backend had left in its text. ``warning`` is the short name of what was wrong with an answer that was given
-    all the same, ``error`` that of why there was none, and ``fault`` whose that was.
+    the reader's findings by kind. ``dropped`` are the types of hosted tools that were left out of the request.
+    ``reasks`` is how many times the model was asked again, ``rescued`` how many calls a native backend had left in its
+    text. ``warning`` is the short name of what was wrong with an answer that was given all the same, ``error`` that of
+    why there was none, and ``fault`` whose that was.
 
     Times are of ``time.perf_counter``, None while it has not come to that: the request was ``received`` whole, the
     backend was ``asked``, the ``first`` part of its answer was there to be sent on, and it had ``answered`` all.
@@ -62,6 +64,7 @@ class RequestLog:
     completion_tokens: int | None = None
     estimated: bool = False
     problems: Counter[str] = field(default_factory=Counter)
+    dropped: Sequence[str] = ()
     reasks: int = 0
     rescued: int = 0
     warning: str | None = None
@@ -122,6 +125,7 @@ class RequestLog:
             "calls": self.calls,
             "repairs": self.repairs,
             "problems": dict(self.problems) or None,
+            "dropped_tools": ",".join(self.dropped) or None,
             "reasks": self.reasks or None,
             "rescued": self.rescued or None,
             "prompt_tokens": self.prompt_tokens,

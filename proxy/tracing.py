@@ -88,7 +88,7 @@ _ATTRIBUTES = {
         f"toolgraft.{name}": name
         for name in (
             *("id", "surface", "client", "backend", "mode", "dialect", "stream", "calls", "repairs", "reasks"),
-            *("rescued", "estimated", "queue_ms", "first_ms", "added_ms", "warning", "fault"),
+            *("dropped_tools", "rescued", "estimated", "queue_ms", "first_ms", "added_ms", "warning", "fault"),
         )
     },
 }

@@ -55,6 +55,12 @@ def test_a_request_is_one_json_object() -> None:
     assert not {"estimated", "reasks", "rescued"} & set(entry)
 
 
+def test_tools_that_were_left_out_are_named() -> None:
+    entry = finished()
+    entry.dropped = ("web_search", "a b\n")
+    assert ' dropped_tools="web_search,a b\\n" ' in written(entry, as_json=False)
+
+
 def test_what_was_done_to_get_the_calls_is_counted() -> None:
     entry = finished()
     entry.reasks, entry.rescued = 1, 2

@@ -13,6 +13,9 @@ from proxy.core.model import Json, Request
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 
+MOST_NAMED = 1000
+"""Characters of a header about what the client sent: many programs take no more than a few KiB of all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -49,7 +52,8 @@ class Surface(Protocol):
     """One request of a client, made of its body; that raises ``ClientError``.
 
     ``raw`` is the body as JSON. ``model`` is None if none was named. ``body`` is the request in the format of Chat
-    Completions, which backends speak too; None on other surfaces.
+    Completions, which backends speak too; None on other surfaces. ``dropped`` are the types of hosted tools that were
+    left out; to know them the request is read.
     """
 
     shape: ClassVar[Shape]
@@ -57,6 +61,10 @@ class Surface(Protocol):
     model: str | None
     stream: bool
     body: bytes | None
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """Raises ``ClientError``."""
 
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""
@@ -69,3 +77,8 @@ class Surface(Protocol):
 
     def encode(self, reply: Reply) -> bytes:
         """A whole answer. Raises ``UpstreamError`` for a reply that was not completed."""
+
+
+def dropped_header(types: Sequence[str]) -> list[tuple[str, str]]:
+    """The header that names hosted tools that were left out, by their ``types``, if there are any."""
+    return [("x-toolgraft-dropped-tools", ascii(", ".join(types))[1:-1][:MOST_NAMED])] if types else []

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from proxy.core.collect import Reply
 from proxy.core.model import Request
-from proxy.surfaces.base import Shape
+from proxy.surfaces.base import Shape, dropped_header
 from proxy.wire.openai_chat import (
     KEEP_ALIVE,
     ChatRequest,
@@ -41,6 +41,11 @@ class Chat:
     def _decoded(self) -> ChatRequest:
         return decode_body(self.raw)
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The types of hosted tools that were left out. Raises ``ClientError``."""
+        return self._decoded.dropped_tools
+
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""
         return self._decoded.request
@@ -50,8 +55,7 @@ class Chat:
 
         An answer that has them is written here, and the tokens' probabilities are in none of those.
         """
-        dropped = ", ".join(self._decoded.dropped_tools)
-        told = [("x-toolgraft-dropped-tools", ascii(dropped)[1:-1])] if dropped else []
+        told = dropped_header(self.dropped)
         return [*told, ("x-toolgraft-ignored", "logprobs")] if self.raw.get("logprobs") else told
 
     def encoder(self) -> StreamEncoder:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from proxy.core.collect import Reply
 from proxy.core.errors import ToolgraftError
 from proxy.core.model import Request
-from proxy.surfaces.base import Shape
+from proxy.surfaces.base import Shape, dropped_header
 from proxy.surfaces.memory import Memory
 from proxy.wire.bodies import load_body
 from proxy.wire.openai_errors import encode_error
@@ -54,14 +54,18 @@ class Responses:
     def _decoded(self) -> ResponsesRequest:
         return decode_body(self.raw, partial(self._memory.recall, self._client))
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The types of hosted tools that were left out. Raises ``ClientError``."""
+        return self._decoded.dropped_tools
+
     def request(self) -> Request:
         """What is asked for. Raises ``ClientError``."""
         return self._decoded.request
 
     def headers(self) -> list[tuple[str, str]]:
         """Headers of the answer that say how the request was read."""
-        dropped = ", ".join(self._decoded.dropped_tools)
-        return [("x-toolgraft-dropped-tools", ascii(dropped)[1:-1])] if dropped else []
+        return dropped_header(self.dropped)
 
     def encoder(self) -> StreamEncoder:
         """The encoder of a streamed answer."""

@@ -68,6 +68,20 @@ def test_an_item_of_one_client_s_answer_is_no_other_s_to_refer_to(backend: Backe
         assert (answer("tg-ann", again).status_code, answer("tg-bob", again).status_code) == (200, 400)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_log_names_tools_that_were_left_out(
+    backend: Backend, caplog: pytest.LogCaptureFixture, stream: bool
+) -> None:
+    caplog.set_level("INFO", "toolgraft")
+    backend.script(text("Hello."))
+    tools = [{"type": "web_search"}, {"type": "function", "name": "f", "parameters": {"type": "object"}}]
+    with proxy_before(backend) as url, http_client(url) as client:
+        sent = {"model": "m", "input": "hi", "tools": tools, "stream": stream}
+        assert client.post("/v1/responses", json=sent).status_code == 200
+    lines = [record.toolgraft for record in caplog.records if hasattr(record, "toolgraft")]
+    assert [line["dropped_tools"] for line in lines if line["surface"] == "responses"] == ["web_search"]
+
+
 @pytest.mark.parametrize("path", [*BODIES, "/v1/embeddings", "/nowhere"])
 def test_without_a_key_every_surface_says_so_in_its_own_shape(backend: Backend, path: str) -> None:
     with proxy_before(backend, config={"client_keys": KEYS}) as url, http_client(url) as client:

@@ -8,6 +8,7 @@ import pytest
 from proxy.core.collect import Reply
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.events import Finish, TextDelta
+from proxy.surfaces.base import MOST_NAMED
 from proxy.surfaces.memory import Memory
 from proxy.surfaces.responses import Responses
 from tests.support.responses import final, response
@@ -43,6 +44,8 @@ def test_hosted_tools_that_were_left_out_are_named_in_a_header_that_can_be_sent(
     ((name, value),) = asked(tools=[{"type": "web_search"}, {"type": "ä\r\nx: 1"}]).headers()
     assert name == "x-toolgraft-dropped-tools"
     assert value == r"web_search, \xe4\r\nx: 1"
+    ((_, value),) = asked(tools=[{"type": "x" * 5000}]).headers()
+    assert len(value) == MOST_NAMED
 
 
 def test_an_error_before_anything_was_said() -> None:
