@@ -234,7 +234,7 @@ class App:
                 await send_bytes(exchange, answer)
                 return
             async with aclosing(answer.batches) as batches:
-                log.dropped = await apart(ask.size, lambda: asked.dropped)
+                log.dropped_tools = await apart(ask.size, lambda: asked.dropped)
                 if asked.stream:
                     voice.encoder = await apart(ask.size, asked.encoder)
                     await send_events(exchange, asked, voice.encoder, answer, log)

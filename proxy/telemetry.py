@@ -40,7 +40,7 @@ class RequestLog:
     ``surface`` is the route's short name, ``client`` whose key was shown, ``mode`` the dispatcher that served it
     (``xml``, ``native``) or ``bytes`` for a path that is passed on unread, ``dialect`` how the model's calls are read.
     Token counts are None while unknown; ``estimated`` marks counts that the backend did not give. ``problems`` counts
-    the reader's findings by kind. ``dropped`` are the types of hosted tools that were left out of the request.
+    the reader's findings by kind. ``dropped_tools`` are the types of hosted tools that were left out of the request.
     ``reasks`` is how many times the model was asked again, ``rescued`` how many calls a native backend had left in its
     text. ``warning`` is the short name of what was wrong with an answer that was given all the same, ``error`` that of
     why there was none, and ``fault`` whose that was.
@@ -64,7 +64,7 @@ class RequestLog:
     completion_tokens: int | None = None
     estimated: bool = False
     problems: Counter[str] = field(default_factory=Counter)
-    dropped: Sequence[str] = ()
+    dropped_tools: Sequence[str] = ()
     reasks: int = 0
     rescued: int = 0
     warning: str | None = None
@@ -125,7 +125,7 @@ class RequestLog:
             "calls": self.calls,
             "repairs": self.repairs,
             "problems": dict(self.problems) or None,
-            "dropped_tools": ",".join(self.dropped) or None,
+            "dropped_tools": ",".join(self.dropped_tools) or None,
             "reasks": self.reasks or None,
             "rescued": self.rescued or None,
             "prompt_tokens": self.prompt_tokens,
