@@ -39,7 +39,8 @@ class Exchange:
     ``kept`` are the request's body and the answer's, as far as they are kept for the log; ``tape`` hears the answer.
     ``status`` is None until it has gone out; from then on an error can only be told inside the answer's body. ``ended``
     tells whether all of it has gone out.
-    ``last_write`` is the event loop's time of its last bytes, or of the moment when the wait for them began.
+    ``clock`` tells the event loop's time; ``last_write`` is that of its last bytes, or of the moment when the wait for
+    them began.
     ``is_event_stream``: the answer is one, and ``between_events``: another event may be put in now.
     """
 
@@ -48,6 +49,7 @@ class Exchange:
     ) -> None:
         self.scope = scope
         self.request_id = request_id
+        self.clock = asyncio.get_running_loop().time
         self._patience = patience
         self._receive = receive
         self._send = send
@@ -164,7 +166,7 @@ class Exchange:
     async def write(self, data: bytes) -> None:
         """Send a piece of the body, which is not empty."""
         self._keep(data)
-        self.last_write = asyncio.get_running_loop().time()
+        self.last_write = self.clock()
         self.between_events = data.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
@@ -201,7 +203,7 @@ class Watch:
 
     async def __aenter__(self) -> None:
         self._block = cast("asyncio.Task[object]", asyncio.current_task())
-        self._exchange.last_write = asyncio.get_running_loop().time()
+        self._exchange.last_write = self._exchange.clock()
         self._watcher = asyncio.create_task(self._run())
 
     async def __aexit__(
@@ -229,7 +231,7 @@ class Watch:
             async with asyncio.timeout_at(self._exchange.last_write + self._every):
                 await self._exchange.disconnected()
                 return True
-        if asyncio.get_running_loop().time() - self._exchange.last_write >= self._every:
+        if self._exchange.clock() - self._exchange.last_write >= self._every:
             await tick()
         return False
 

@@ -66,8 +66,13 @@ class Kept:
 
     def add(self, piece: bytes) -> None:
         """Keep a piece of it, if there is room."""
-        self.size += len(piece)
+        size = len(piece)
+        self.size += size
         if self._full:
+            return
+        if self.room + size <= MOST_KEPT and self._claim(size):
+            self.data += piece
+            self.room += size
             return
         part = piece[: MOST_KEPT - len(self.data)]
         if self._claim(len(part)):

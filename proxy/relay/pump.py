@@ -40,9 +40,11 @@ def is_event_stream(reply: UpstreamReply, asked: bool) -> bool:
 
 async def read_within(reply: UpstreamReply, seconds: float | None) -> bytes:
     """The next bytes of ``reply``, none at its end or when so many ``seconds`` (None: any) have passed in silence."""
+    if seconds is None:
+        return await reply.receive()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            return await anext(reply, b"")
+            return await reply.receive()
     return b""
 
 
@@ -129,7 +131,7 @@ class Pump:
         yield rest + self._end()
         with contextlib.suppress(TimeoutError, UpstreamError):
             async with asyncio.timeout(LINGER):
-                await anext(self._reply, b"")
+                await self._reply.receive()
 
     def _read(self, events: Sequence[Event]) -> list[Event]:
         """The client's events for the backend's."""

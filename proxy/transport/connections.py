@@ -6,8 +6,6 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +13,7 @@ import aiohttp
 import httpx2
 from httpx_aiohttp.httpx2 import AiohttpTransport
 
-from proxy.transport.session import new_session
+from proxy.transport.session import Ticket, new_session, ticket
 
 STALE_WITHIN = 5.0
 """Seconds in which a dead connection shows itself (a round trip). One that breaks later had taken the request."""
@@ -29,14 +27,11 @@ class _Kind(NamedTuple):
     fresh: bool
 
 
-@dataclass(slots=True)
-class _Ticket:
-    """What became of one request: whether it went out on a connection that had served before."""
+class Answer(NamedTuple):
+    """The head of an answer, and its body as it comes."""
 
-    reused: bool = False
-
-
-_ticket: ContextVar[_Ticket] = ContextVar("_ticket")
+    head: httpx2.Response
+    content: aiohttp.StreamReader
 
 
 class Connections:
@@ -57,25 +52,26 @@ class Connections:
         self._transports: dict[_Kind, AiohttpTransport] = {}
         self._closed = False
 
-    async def send(
-        self, make: Callable[[], httpx2.Request], *, tls: bool, proxy: str | None, fresh: bool
-    ) -> httpx2.Response:
-        """Send what ``make`` gives and wait for the head of the answer.
+    async def send(self, make: Callable[[], httpx2.Request], *, tls: bool, proxy: str | None, fresh: bool) -> Answer:
+        """Send what ``make`` gives and wait for the head of the answer. Its stream is to be closed, not to be read.
 
         ``fresh`` never uses a kept connection, nor keeps this one. Raises what the HTTP client raises.
         """
         clock = asyncio.get_running_loop().time
-        ticket = _Ticket()
-        token = _ticket.set(ticket)
+        noted = Ticket()
+        token = ticket.set(noted)
         start = clock()
         try:
-            return await self._transport(_Kind(tls, proxy, fresh)).handle_async_request(make())
-        except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
-            if not (ticket.reused and hung_up(exc) and clock() - start < self._stale_within):
-                raise
+            try:
+                head = await self._transport(_Kind(tls, proxy, fresh)).handle_async_request(make())
+            except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
+                if not (noted.reused and hung_up(exc) and clock() - start < self._stale_within):
+                    raise
+                head = await self._transport(_Kind(tls, proxy, fresh=True)).handle_async_request(make())
         finally:
-            _ticket.reset(token)
-        return await self._transport(_Kind(tls, proxy, fresh=True)).handle_async_request(make())
+            ticket.reset(token)
+        assert noted.content is not None  # noqa: S101 (the head has come, and the session notes the body with it)
+        return Answer(head, noted.content)
 
     async def aclose(self) -> None:
         """Close every connection, those in use too. Nothing can be sent any more."""
@@ -93,7 +89,7 @@ class Connections:
             # Loading the certificates takes a tenth of a second, so only those who need them pay for it. The empty
             # context trusts nobody.
             context = self._tls if kind.tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            session = new_session(context, proxy=kind.proxy, reuse=not kind.fresh, on_reuse=_note_reuse)
+            session = new_session(context, proxy=kind.proxy, reuse=not kind.fresh)
             transport = self._transports[kind] = AiohttpTransport(verify=context, client=session)
         return transport
 
@@ -112,7 +108,3 @@ def hung_up(exc: httpx2.TransportError | aiohttp.ClientResponseError) -> bool:
     return isinstance(cause, aiohttp.ClientConnectionResetError | aiohttp.ClientOSError) and (
         cause.errno is None or cause.errno in _HANGUPS
     )
-
-
-def _note_reuse() -> None:
-    _ticket.get().reused = True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import aiohttp
 import httpx2
@@ -41,8 +41,8 @@ class Patience:
         self._awaited, self._seconds = "", 0.0
         self.begun = False
 
-    def limit(self) -> asyncio.Timeout:
-        """Bounds the next wait: for the head, or the next bytes of the body."""
+    def limit(self) -> asyncio.Timeout | None:
+        """Bounds the next wait: for the head, or the next bytes of the body. None: it may last for ever."""
         waits: list[tuple[float, str, float]] = []
         limits = self._limits
         if limits.total is not None:
@@ -52,7 +52,7 @@ class Patience:
         if self.begun and limits.idle is not None:
             waits.append((self._clock() + limits.idle, "more of its reply", limits.idle))
         if not waits:
-            return asyncio.timeout(None)
+            return None
         deadline, self._awaited, self._seconds = min(waits)
         return asyncio.timeout_at(deadline)
 
@@ -66,18 +66,19 @@ class UpstreamReply:
 
     ``headers`` are as the backend sent them, except that a content coding which is undone here (gzip and deflate, see
     ``encoding``) is no longer named.
-    The body is read once, with ``aiter`` or with ``read``; a ``listener`` is told of each piece. Close the reply in any
-    case; as a context manager it does.
+    The body is read once, with ``receive``, ``aiter`` or ``read``; a ``listener`` is told of each piece. Close the
+    reply in any case; as a context manager it does.
     """
 
-    def __init__(self, response: httpx2.Response, address: Address, patience: Patience) -> None:
-        self.status = response.status_code
-        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    def __init__(
+        self, head: httpx2.Response, content: aiohttp.StreamReader, address: Address, patience: Patience
+    ) -> None:
+        self.status = head.status_code
+        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw]
+        self._head = head
+        self._content = content
         self._address = address
         self._patience = patience
-        self._stream = cast(httpx2.AsyncByteStream, response.stream)
-        self._chunks = cast(AsyncGenerator[bytes, None], aiter(self._stream))
-        self._reading = False
         self._closed = False
         self._ended = False
         self.listener: Callable[[bytes], None] | None = None
@@ -106,7 +107,7 @@ class UpstreamReply:
         pieces: list[bytes] = []
         size = 0
         async with self:
-            while fits and (piece := await anext(self, b"")):
+            while fits and (piece := await self.receive()):
                 pieces.append(piece)
                 size += len(piece)
                 fits = size <= limit
@@ -114,25 +115,33 @@ class UpstreamReply:
             raise failures.too_large(self._address, limit)
         return b"".join(pieces)
 
+    async def receive(self) -> bytes:
+        """More of the body, as soon as it is there; empty at its end, and once it is closed.
+
+        Raises ``UpstreamError`` when the reply breaks off.
+        """
+        if self._closed:
+            return b""
+        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
+        if piece and self.listener is not None:
+            self.listener(piece)
+        return piece
+
     async def aclose(self) -> None:
         """Let go of the connection: back to the pool if the body was read to its end, else closed at once."""
+        if self._closed:
+            return
         self._closed = True
         with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
-            await self._stream.aclose()
-        if not self._reading:
-            await self._chunks.aclose()
+            await self._head.aclose()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._closed:
-            raise StopAsyncIteration
-        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
+        piece = await self.receive()
         if not piece:
             raise StopAsyncIteration
-        if self.listener is not None:
-            self.listener(piece)
         return piece
 
     async def _next_inflated(self, inflater: Inflater) -> bytes:
@@ -151,12 +160,14 @@ class UpstreamReply:
 
     async def _next_chunk(self) -> bytes:
         """The next bytes as they came, empty at the end of the body and after ``aclose``."""
-        self._reading = True
+        limit = self._patience.limit()
         try:
-            async with self._patience.limit():
-                chunk = await anext(self._chunks, b"")
-        except (httpx2.TransportError, aiohttp.ClientError, OSError) as exc:
-            self._reading = False
+            if limit is None:
+                chunk = await self._content.readany()
+            else:
+                async with limit:
+                    chunk = await self._content.readany()
+        except (aiohttp.ClientError, OSError) as exc:
             if self._closed:
                 return b""
             await self.aclose()
@@ -164,10 +175,8 @@ class UpstreamReply:
                 raise self._patience.error(self._address) from None
             raise failures.broke_off(self._address) from exc
         except BaseException:  # cancelled
-            self._reading = False
             await self.aclose()
             raise
-        self._reading = False
         self._patience.begun = True
         if not chunk:
             self._ended = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -98,13 +99,13 @@ class Upstream:
         tls = address.tls or (proxy or "").startswith("https://")
         patience = Patience(self._limits)
         try:
-            async with patience.limit():
-                response = await self._connections.send(make, tls=tls, proxy=proxy, fresh=fresh)
+            async with patience.limit() or nullcontext():
+                answer = await self._connections.send(make, tls=tls, proxy=proxy, fresh=fresh)
         except TimeoutError:
             raise patience.error(address) from None
         except (httpx2.TransportError, aiohttp.ClientError, OSError, ValueError) as exc:
             raise failures.failed_to_answer(exc, address, proxy, self._connect_timeout) from exc
-        reply = UpstreamReply(response, address, patience)
+        reply = UpstreamReply(*answer, address, patience)
         if not 200 <= reply.status <= 599:  # no final status of HTTP: nothing that could be handed on
             await reply.aclose()
             raise failures.no_status(address, reply.status)

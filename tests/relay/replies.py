@@ -30,6 +30,17 @@ class FakeReply:
     async def read(self) -> bytes:
         return b"".join([piece async for piece in self])
 
+    async def receive(self) -> bytes:
+        if self.closed:
+            return b""
+        if self.pieces:
+            return self.pieces.pop(0)
+        if self._broken:
+            raise UpstreamError("broke off")
+        if self._open_ended:
+            await asyncio.Event().wait()
+        return b""
+
     async def aclose(self) -> None:
         self.closed = True
 
@@ -37,15 +48,10 @@ class FakeReply:
         return self
 
     async def __anext__(self) -> bytes:
-        if self.closed:
+        piece = await self.receive()
+        if not piece:
             raise StopAsyncIteration
-        if self.pieces:
-            return self.pieces.pop(0)
-        if self._broken:
-            raise UpstreamError("broke off")
-        if self._open_ended:
-            await asyncio.Event().wait()
-        raise StopAsyncIteration
+        return piece
 
     async def __aenter__(self) -> Self:
         return self

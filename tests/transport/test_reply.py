@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import gzip
 import zlib
-from types import AsyncGeneratorType
 
 import pytest
 
@@ -178,19 +176,6 @@ async def test_closing_a_reply_closes_its_connection(upstream: Upstream) -> None
         await reply.aclose()
 
 
-async def test_a_closed_reply_leaves_no_generator_to_the_garbage_collector(upstream: Upstream) -> None:
-    def running() -> list[AsyncGeneratorType[object, object]]:
-        found = [thing for thing in gc.get_objects() if isinstance(thing, AsyncGeneratorType)]
-        return [thing for thing in found if thing.ag_frame and "ResponseStream" in thing.__qualname__]
-
-    async with scripted_server(stream(b"1", end="hang")) as server:
-        reply = await upstream.open("POST", server.url)
-        assert await anext(reply.aiter()) == b"1"
-        assert len(running()) == 1
-        await reply.aclose()
-        assert running() == []
-
-
 async def test_closing_a_reply_from_outside_ends_the_reading(upstream: Upstream) -> None:
     async def read() -> list[bytes]:
         return [piece async for piece in reply.aiter()]
@@ -223,22 +208,23 @@ async def test_cancelling_the_reader_closes_the_connection(upstream: Upstream) -
 
 async def test_no_time_limit_unless_one_is_set() -> None:
     patience = Patience(Limits())
-    assert patience.limit().when() is None
+    assert patience.limit() is None
     patience.begun = True
-    assert patience.limit().when() is None
+    assert patience.limit() is None
 
 
 async def test_the_limit_that_comes_first_counts() -> None:
     now = asyncio.get_running_loop().time()
 
-    def wait(limits: Limits, begun: bool) -> int:
+    def wait(limits: Limits, begun: bool) -> int | None:
         patience = Patience(limits)
         patience.begun = begun
-        when = patience.limit().when()
-        return -1 if when is None else round(when - now)
+        limit = patience.limit()
+        when = limit and limit.when()
+        return None if when is None else round(when - now)
 
     assert wait(Limits(first_byte=100, idle=20, total=1000), begun=False) == 100
     assert wait(Limits(first_byte=100, idle=20, total=1000), begun=True) == 20
     assert wait(Limits(first_byte=100, idle=20, total=10), begun=False) == 10
-    assert wait(Limits(first_byte=100), begun=True) == -1
-    assert wait(Limits(idle=20), begun=False) == -1
+    assert wait(Limits(first_byte=100), begun=True) is None
+    assert wait(Limits(idle=20), begun=False) is None

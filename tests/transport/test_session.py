@@ -11,19 +11,15 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from proxy.transport.session import new_session
+from proxy.transport.session import Ticket, new_session, ticket
 from tests.support.servers import Exchange, answer, chunk, head, raw, scripted_server, silent, stream
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def nothing() -> None:
-    pass
-
-
 @pytest_asyncio.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with new_session(NO_TLS, proxy=None, reuse=True, on_reuse=nothing) as client:
+    async with new_session(NO_TLS, proxy=None, reuse=True) as client:
         yield client
 
 
@@ -112,17 +108,20 @@ async def post(session: aiohttp.ClientSession, url: str) -> bytes:
         return await response.read()
 
 
-@pytest.mark.parametrize(("reuse", "expected"), [(True, [0, 1, 2]), (False, [0, 0, 0])])
-async def test_reuse_is_told_and_can_be_switched_off(reuse: bool, expected: list[int]) -> None:
-    reused: list[int] = []
+@pytest.mark.parametrize(("reuse", "expected"), [(True, [False, True, True]), (False, [False] * 3)])
+async def test_reuse_is_told_and_can_be_switched_off(reuse: bool, expected: list[bool]) -> None:
     seen = []
     async with (
         scripted_server(answer(b"{}")) as server,
-        new_session(NO_TLS, proxy=None, reuse=reuse, on_reuse=lambda: reused.append(1)) as client,
+        new_session(NO_TLS, proxy=None, reuse=reuse) as client,
     ):
         for _ in range(3):
+            noted = Ticket()
+            ticket.set(noted)
             await post(client, server.url)
-            seen.append(len(reused))
+            seen.append(noted.reused)
+            assert noted.content is not None
+            assert noted.content.is_eof()
         assert seen == expected
         assert server.connections == (1 if reuse else 3)
 
@@ -132,7 +131,7 @@ async def test_a_kept_connection_that_dies_is_no_complaint_of_the_loop() -> None
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
     async with (
         scripted_server(stream(b"1"), stream(b"2"), answer(b"3", end="reset"), answer(b"4")) as server,
-        new_session(NO_TLS, proxy=None, reuse=True, on_reuse=nothing) as client,
+        new_session(NO_TLS, proxy=None, reuse=True) as client,
     ):
         assert [await post(client, server.url) for _ in range(3)] == [b"1", b"2", b"3"]
         await server.until(lambda: server.connections_open == 0)
