@@ -14,7 +14,12 @@ from proxy.core.errors import ClientError
 
 PREFIX = "sha256:"
 _PORT = re.compile(r":\d*$")
-_PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+_PRIVATE = (".localhost", ".local", ".internal", ".svc", ".lan", ".home", ".corp", ".home.arpa")
+"""Domains that nobody can register: machines, containers, Kubernetes and networks at home have them."""
+
+_NETWORK = 64
+"""Bits of an IPv6 address that tell whose it is: everybody has as many of the rest as they like."""
+
 _HASH = re.compile(PREFIX + "[0-9a-f]{64}")
 
 
@@ -36,12 +41,23 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Hosts:
-    """The names by which a proxy that listens for its own machine only may be asked for; ``allowed`` are further ones.
+def network(address: str) -> str:
+    """Where ``address`` is: itself, but of an IPv6 address the network, and of an IPv4 address in it that."""
+    if ":" not in address:
+        return address
+    try:
+        given = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    return str(given.ipv4_mapped or ipaddress.IPv6Network((int(given), _NETWORK), strict=False))
 
-    A web page can have its own name lead to 127.0.0.1 once it is open in a browser of this machine, and is then free to
-    read every answer ("DNS rebinding"). The browser still sends that name as ``Host``. No such page can have an
-    address, a name without a dot, or one of a domain that nobody can register.
+
+class Hosts:
+    """The names by which a proxy that wants no key may be asked for by a browser; ``allowed`` are further ones.
+
+    A web page can have its own name lead to any address that the browser can reach, 127.0.0.1 too, once it is open, and
+    is then free to read every answer ("DNS rebinding"). The browser still sends that name as ``Host``. No such page can
+    have an address, a name without a dot, or one of a domain that nobody can register.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -54,8 +70,8 @@ class Hosts:
                 host = _PORT.sub("", value.decode("latin-1").strip().lower()).strip("[].")
                 if not (self._allowed & {host, "*"} or _is_private(host)):
                     raise ClientError(
-                        "This proxy listens for its own machine only, and does not go by the name that was asked for: "
-                        "a web page may be behind that. Name it in `allowed_hosts`, or let clients show a key.",
+                        "This proxy wants no key, and a web page may be behind the name that was asked for. "
+                        "Name it in `allowed_hosts`, or let clients show a key.",
                         status=403,
                         code="host_not_allowed",
                     )

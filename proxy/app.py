@@ -71,16 +71,24 @@ Given = TypeVar("Given", bound=Surface)
 class Endpoint:
     """A handler as an ASGI application, for the ``methods`` that it knows (none given: for any).
 
-    Errors come in ``shape``, else in that of the client's own vendor. ``to_all``: no key is wanted.
+    Errors come in ``shape``, else in that of the client's own vendor. ``to_all``: no key is wanted. ``counted``: it is
+    one of the requests of which each client may make so many.
     """
 
     def __init__(
-        self, handler: Handler, methods: Collection[str] = (), shape: Shape | None = None, *, to_all: bool = False
+        self,
+        handler: Handler,
+        methods: Collection[str] = (),
+        shape: Shape | None = None,
+        *,
+        to_all: bool = False,
+        counted: bool = True,
     ) -> None:
         self._handler = handler
         self._methods = methods
         self._shape = shape
         self._to_all = to_all
+        self._counted = counted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the handler on the exchange that the application made."""
@@ -89,7 +97,7 @@ class Endpoint:
         voice.shape = self._shape or voice.shape
         if not self._to_all:
             gate: Gate = scope["gate"]
-            gate.admit(exchange, scope["log"])
+            gate.admit(exchange, scope["log"], counted=self._counted)
         if self._methods and exchange.method not in self._methods:
             allowed = ", ".join(self._methods)
             error = ClientError(f"{scope['path']} takes {allowed}, not {exchange.method}.", status=405)
@@ -129,7 +137,7 @@ class App:
                 Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
                 Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
                 *(
-                    Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all))
+                    Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all, counted=False))
                     for each in self._inspector.paths()
                 ),
                 *([Route("/-/reload", Endpoint(reload, ("POST",)))] if reload else []),
@@ -303,8 +311,10 @@ class App:
             if await self._relay.ready():
                 await exchange.respond(200, [JSON], b'{"status":"ready"}')
                 return
-        where = " and ".join(replica.api_root for route in self._routing.backends for replica in route.replicas)
-        raise ToolgraftError(f"The backend at {where} does not answer yet.", status=503, code="backend_not_ready")
+        who = "The backend"
+        if self._gate.trusts(exchange, log):
+            who += " at " + " and ".join(each.api_root for route in self._routing.backends for each in route.replicas)
+        raise ToolgraftError(f"{who} does not answer yet.", status=503, code="backend_not_ready")
 
 
 def with_cors(app: ASGIApp, config: Config) -> ASGIApp:

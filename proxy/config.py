@@ -72,9 +72,9 @@ class Config:
 
     ``backends`` is in most cases one. ``port`` 0 picks a free one, on which ``workers`` processes serve, each with its
     share of the limits. ``client_keys`` are the hashes of the keys that are let in, by the names of their owners; none:
-    everybody is. ``cors_origins`` are the web pages that are, ``*`` any. ``allowed_hosts`` are names by which the proxy
-    may be asked for although it listens for its own machine only. ``rate_limit`` is the requests that each client may
-    make in a minute.
+    everybody is. ``may_reload`` are the owners who may have the settings read again. ``cors_origins`` are the web pages
+    that are let in, ``*`` any. ``allowed_hosts`` are names by which browsers may ask for the proxy although no key is
+    wanted. ``rate_limit`` is the requests that each client may make in a minute.
 
     ``max_body`` is in bytes: images travel as base64 inside the JSON, so it is generous. ``max_messages`` and
     ``max_tools`` are for one request. All times are in seconds. ``keep_alive`` is the silence after which a stream gets
@@ -96,6 +96,7 @@ class Config:
     port: int = DEFAULT_PORT
     workers: int = 1
     client_keys: Mapping[str, str] = field(default_factory=dict)
+    may_reload: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: int | None = None

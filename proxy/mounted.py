@@ -48,8 +48,9 @@ class Proxy(App):
 def create_app(config: Config) -> Proxy:
     """The proxy for ``config``. It opens nothing before its lifespan, or :meth:`Proxy.running`, has begun.
 
-    ``host``, ``port`` and ``workers`` are up to whoever serves it; without keys for clients, ``host`` still decides
-    whether it answers to the names of this machine only. Raises ``ConfigError`` for backends that cannot be.
+    ``host``, ``port`` and ``workers`` are up to whoever serves it; without keys for clients, ``host`` still says
+    whether only this machine can reach it, which decides whether the inspector is on by itself. Raises ``ConfigError``
+    for backends that cannot be.
     """
     return Proxy(config)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from proxy.access import is_loopback
 from proxy.app import App, with_cors
 from proxy.asgi import STOPPING, Exchange
 from proxy.config import Config
@@ -25,9 +24,6 @@ FIXED = ("host", "port", "workers")
 
 NOTE_EVERY = 1.0
 """Seconds after which one of several workers tells the others how busy it is."""
-
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
-"""Headers of requests that come from elsewhere, through a gateway on this machine."""
 
 
 class _Generation:
@@ -157,8 +153,13 @@ class Reloadable:
     async def _asked(self, exchange: Exchange, log: RequestLog) -> None:
         """``POST /-/reload``."""
         log.surface = "reload"
-        if log.client is None:
-            _check_is_at_hand(exchange)
+        if log.client is None or log.client not in self.config.may_reload:
+            raise ClientError(
+                "This wants a key whose owner is named in `may_reload`. SIGHUP does it in any case.",
+                status=403,
+                type="permission_error",
+                code="reload_not_allowed",
+            )
         try:
             needing = await self.reload()
         except ConfigError as error:
@@ -192,15 +193,3 @@ class Reloadable:
         task = self._living[generation] = asyncio.create_task(generation.live(started))
         task.add_done_callback(lambda task: self._living.pop(generation))
         await started
-
-
-def _check_is_at_hand(exchange: Exchange) -> None:
-    """Raise ``ClientError`` unless a program on this machine asks, of its own accord."""
-    client = exchange.scope.get("client")
-    from_here = client is not None and is_loopback(client[0])
-    if not from_here or any(exchange.header(name) is not None for name in (*_FORWARDED, "origin")):
-        raise ClientError(
-            "Without keys, only programs on the proxy's own machine may reload its settings.",
-            status=403,
-            code="not_from_here",
-        )

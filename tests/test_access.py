@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from proxy.access import Hosts, Keys, hash_key, is_hash, is_loopback
+from proxy.access import Hosts, Keys, hash_key, is_hash, is_loopback, network
 from proxy.core.errors import ClientError
 
 KEYS = Keys({"ann": hash_key(b"tg-ann"), "bob": hash_key("schlüssel".encode())})
@@ -83,12 +83,30 @@ def test_the_machine_as_others_can_reach_it(host: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "where"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("a:b", "a:b"),
+        ("", ""),
+    ],
+)
+def test_who_has_many_addresses_is_known_by_the_network(address: str, where: str) -> None:
+    assert network(address) == where
+
+
+@pytest.mark.parametrize(
     "host",
     [
         *("127.0.0.1:8787", "localhost", "LOCALHOST:8787", "[::1]:8787", "[::1]", "192.168.0.7:80", "toolgraft:8787"),
         *(
             "host.docker.internal:8787",
             "app.localhost",
+            "toolgraft.tools.svc:8787",
+            "toolgraft.tools.svc.cluster.local",
             "box.local",
             "box.lan",
             "localhost.",
@@ -103,7 +121,7 @@ def test_names_that_no_page_of_the_web_can_have(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example", "1.2.3", "x.y"]
+    "host", ["evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example", "1.2.3", "x.y", "svc.evil"]
 )
 def test_any_other_name_may_be_that_of_a_page(host: str) -> None:
     with pytest.raises(ClientError) as caught:

@@ -13,8 +13,9 @@ import httpx2
 import pytest
 
 from proxy import asgi
+from proxy.access import hash_key
 from proxy.app import FORWARDED_METHODS, canonical, request_id
-from proxy.relay import Relay
+from proxy.relay import Relay, routes
 from tests.support.backend import Backend, Exchange, body, error, text
 from tests.support.proxy import free_port, get, http_client, post, proxy_before
 
@@ -179,7 +180,8 @@ def test_an_unexpected_failure_is_a_500_object_and_its_reason_is_in_the_log(
     assert record.exc_info
 
 
-def test_health_needs_no_backend_and_readiness_does() -> None:
+def test_health_needs_no_backend_and_readiness_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "READY_FOR", 0.0)
     port = free_port()
     with proxy_before(f"http://127.0.0.1:{port}") as url, http_client(url) as http:
         assert http.get("/health").status_code == 200
@@ -188,6 +190,15 @@ def test_health_needs_no_backend_and_readiness_does() -> None:
         assert f"127.0.0.1:{port}" in error_of(answer)["message"]
         with Backend(port=port):
             assert http.get("/ready").status_code == 200
+
+
+def test_who_shows_no_key_is_not_told_where_the_backend_is() -> None:
+    where = f"127.0.0.1:{free_port()}"
+    keys = {"ann": hash_key(b"tg-ann")}
+    with proxy_before(f"http://{where}", config={"client_keys": keys}) as url, http_client(url) as http:
+        unknown, known = http.get("/ready"), http.get("/ready", headers={"x-api-key": "tg-ann"})
+    assert (unknown.status_code, known.status_code) == (503, 503)
+    assert (where in unknown.text, where in known.text) == (False, True)
 
 
 @pytest.mark.parametrize(("status", "ready"), [(401, 200), (404, 200), (503, 503)])

@@ -15,13 +15,13 @@ from proxy.telemetry import RequestLog
 KEYS = Keys({"ann": hash_key(b"tg-ann"), "bob": hash_key(b"tg-bob")})
 
 
-def exchange(key: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5)) -> Exchange:
+def exchange(key: str = "", client: tuple[str, int] | None = ("10.0.0.1", 5), method: str = "GET") -> Exchange:
     headers = [(b"x-api-key", key.encode())] if key else []
 
     async def never(*_: Any) -> Any:
         raise AssertionError
 
-    return Exchange({"type": "http", "headers": headers, "client": client}, never, never, "r")
+    return Exchange({"type": "http", "method": method, "headers": headers, "client": client}, never, never, "r")
 
 
 def admitted(gate: Gate, request: Exchange) -> RequestLog:
@@ -66,50 +66,108 @@ def test_without_keys_the_rate_is_each_address_s_own() -> None:
         admitted(gate, exchange(client=("10.0.0.1", 77)))
     admitted(gate, exchange(client=("10.0.0.2", 5)))
     admitted(gate, exchange(client=None))
+    admitted(gate, exchange(client=("2001:db8::1", 5)))
+    with pytest.raises(ClientError):
+        admitted(gate, exchange(client=("2001:db8::2", 5)))
+
+
+def test_what_is_not_counted_takes_nothing_of_the_rate() -> None:
+    gate = Gate(Keys({}), Rate(1))
+    for _ in range(3):
+        request = exchange()
+        gate.admit(request, RequestLog("r", "inspector"), counted=False)
+        assert request.extra == []
+    admitted(gate, exchange())
 
 
 @pytest.mark.parametrize(
-    ("more", "status"),
+    ("config", "key", "host", "trusted"),
     [
-        ({}, 403),
-        ({"allowed_hosts": ("evil.example",)}, None),
-        ({"client_keys": {"ann": hash_key(b"tg-ann")}}, None),
-        ({"host": "0.0.0.0"}, None),
+        ({}, "", "127.0.0.1", True),
+        ({}, "", "evil.example", False),
+        ({"host": "0.0.0.0"}, "", "127.0.0.1", False),
+        ({"client_keys": {"ann": hash_key(b"tg-ann")}}, "", "127.0.0.1", False),
+        ({"client_keys": {"ann": hash_key(b"tg-ann")}, "host": "0.0.0.0"}, "tg-ann", "llm.example", True),
     ],
 )
-def test_names_count_where_everything_on_this_machine_is_let_in(more: dict[str, Any], status: int | None) -> None:
-    gate = Gate.of(Config((BackendConfig("http://b"),), **more))
-    request = exchange("tg-ann")
-    request.scope["headers"].append((b"host", b"evil.example:8787"))
-    refused: list[int] = []
-    try:
-        admitted(gate, request)
-    except ClientError as error:
-        refused.append(error.status)
-    assert refused == ([] if status is None else [status])
+def test_who_may_hear_what_is_configured(config: dict[str, Any], key: str, host: str, trusted: bool) -> None:
+    request = exchange(key)
+    request.scope["headers"].append((b"host", host.encode()))
+    gate = Gate.of(Config((BackendConfig("http://b"),), rate_limit=1, **config))
+    assert [gate.trusts(request, RequestLog("r", "health")) for _ in range(3)] == [trusted] * 3
 
 
-def asked(**headers: str) -> Exchange:
-    request = exchange()
-    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    request.scope["headers"] = [(b"host", b"127.0.0.1"), *raw]
+def of(**config: Any) -> Gate:
+    return Gate.of(Config((BackendConfig("http://b"),), **config))
+
+
+def asked(method: str = "POST", **headers: str) -> Exchange:
+    request = exchange(method=method)
+    given = {"host": "127.0.0.1:8787", **headers}
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
+    request.scope["headers"] = raw
     return request
+
+
+EVIL = {"host": "evil.example:8787"}
+
+
+@pytest.mark.parametrize(
+    ("config", "let_in"),
+    [
+        ({}, False),
+        ({"host": "0.0.0.0"}, False),
+        ({"allowed_hosts": ("evil.example",)}, True),
+        ({"client_keys": {"ann": hash_key(b"tg-ann")}}, True),
+    ],
+)
+@pytest.mark.parametrize(
+    "request_", [asked("GET", **EVIL), asked("HEAD", **EVIL), asked(**EVIL, origin="http://evil.example:8787")]
+)
+def test_a_page_whose_name_leads_here_is_let_in_nowhere_without_a_key(
+    request_: Exchange, config: dict[str, Any], let_in: bool
+) -> None:
+    shown = [*request_.scope["headers"], (b"x-api-key", b"tg-ann")]
+    request = Exchange({**request_.scope, "headers": shown}, request_._receive, request_._send, "r")
+    if let_in:
+        admitted(of(**config), request)
+    else:
+        with pytest.raises(ClientError) as caught:
+            admitted(of(**config), request)
+        assert caught.value.code == "host_not_allowed"
+
+
+def test_a_program_may_ask_by_any_name() -> None:
+    """Browsers name the page that a POST comes from."""
+    admitted(of(), asked(host="toolgraft.tools:8787"))
+
+
+EVIL_PAGE = "https://evil.example"
 
 
 @pytest.mark.parametrize(
     ("headers", "allowed", "let_in"),
     [
-        ({"origin": "https://evil.example", "sec_fetch_site": "cross-site"}, (), False),
-        ({"origin": "https://evil.example", "sec_fetch_site": "cross-site"}, ("https://evil.example",), True),
+        ({"origin": EVIL_PAGE, "sec_fetch_site": "cross-site"}, (), False),
+        ({"origin": EVIL_PAGE, "sec_fetch_site": "same-site"}, (), False),
+        ({"origin": EVIL_PAGE, "sec_fetch_site": "cross-site"}, (EVIL_PAGE,), True),
+        ({"origin": EVIL_PAGE, "sec_fetch_site": "cross-site", "host": "llm.example"}, ("*",), True),
         ({"origin": "http://127.0.0.1:8787", "sec_fetch_site": "same-origin"}, (), True),
-        ({"origin": "https://no.browser"}, (), True),
+        # Over plain HTTP, and not on the machine itself, browsers tell of the origin alone.
+        ({"origin": EVIL_PAGE, "host": "192.168.0.7:8787"}, (), False),
+        ({"origin": "null", "host": "192.168.0.7:8787"}, (), False),
+        ({"origin": "http://[", "host": "192.168.0.7:8787"}, (), False),
+        ({"origin": "http://192.168.0.7:8787", "host": "192.168.0.7:8787"}, (), True),
+        ({"origin": "app://obsidian.md", "host": "192.168.0.7:8787"}, (), True),
+        # A gateway that gives the proxy a name of its own.
+        ({"origin": "https://llm.example", "sec_fetch_site": "same-origin", "host": "toolgraft:8787"}, (), True),
         ({}, (), True),
     ],
 )
 def test_a_page_of_another_site_makes_no_model_work(
     headers: dict[str, str], allowed: tuple[str, ...], let_in: bool
 ) -> None:
-    gate = Gate.of(Config((BackendConfig("http://b"),), cors_origins=allowed))
+    gate = of(cors_origins=allowed)
     if let_in:
         admitted(gate, asked(**headers))
     else:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import resources
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 from proxy.access import Hosts, is_loopback
 from proxy.asgi import STOPPING, Exchange
@@ -213,7 +212,7 @@ class Inspector:
         if self._hosts is not None:
             self._hosts.check(exchange.scope["headers"])
         origin, host = exchange.header("origin"), exchange.header("host")
-        foreign = origin is not None and urlsplit(origin).netloc != host
+        foreign = origin is not None and origin.partition("://")[2] != host
         site = exchange.header("sec-fetch-site")
         if foreign or (site in ("cross-site", "same-site") and exchange.header("sec-fetch-mode") != "navigate"):
             raise ClientError("Only its own page may ask the inspector.", status=403, code="foreign_page")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from time import perf_counter
+from math import inf
+from time import monotonic, perf_counter
 from typing import TypeVar
 
 from proxy.backends.capability import Capabilities
@@ -25,6 +26,9 @@ from proxy.transport.upstream import Upstream
 LISTED_WITHIN = 5.0
 """Seconds that a backend has to tell its models."""
 
+READY_FOR = 1.0
+"""Seconds for which it is not asked again whether a backend answers: anybody may want to know, without a key."""
+
 NOT_READY = frozenset({502, 503, 504})
 """What servers, and the balancers before them, answer that are starting, or gone: nothing was begun."""
 
@@ -32,10 +36,18 @@ Answer = TypeVar("Answer")
 
 
 class Routes:
-    """Sends each request to a backend. The methods are those of ``Relay``, and raise what they raise."""
+    """Sends each request to a backend. The methods are those of ``Relay``, and raise what they raise.
+
+    ``clock`` gives seconds.
+    """
 
     def __init__(
-        self, routing: Routing, upstream: Upstream, capabilities: Capabilities, turns: Turns | None = None
+        self,
+        routing: Routing,
+        upstream: Upstream,
+        capabilities: Capabilities,
+        turns: Turns | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._routing = routing
         self._upstream = upstream
@@ -46,6 +58,9 @@ class Routes:
             turns.of(route.name, route.config.max_concurrent, route.config.max_queue) for route in routing.backends
         ]
         self._relays: dict[tuple[Route, int], Relay] = {}
+        self._clock = clock
+        self._asking = asyncio.Lock()
+        self._ready: tuple[bool, float] = False, -inf  # as it was found, and when
 
     async def answer(self, ask: Ask, log: RequestLog) -> ByteReply | EventReply:
         """The answer to a generation, once it has begun. Raises ``ClientError`` for a model that leads nowhere."""
@@ -96,7 +111,13 @@ class Routes:
         ]
 
     async def ready(self) -> bool:
-        """Whether any backend answers."""
+        """Whether any backend answers, or did within the last second; asked once for all who want to know."""
+        async with self._asking:
+            if self._clock() >= self._ready[1] + READY_FOR:
+                self._ready = await self._any_answers(), self._clock()
+            return self._ready[0]
+
+    async def _any_answers(self) -> bool:
         relays = [self._relay(route, at) for route in self._routing.backends for at in range(len(route.replicas))]
         asking = [asyncio.create_task(relay.ready()) for relay in relays]
         try:

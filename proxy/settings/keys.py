@@ -70,6 +70,12 @@ SERVER = (
         metavar="VAR",
     ),
     Key(
+        "may_reload",
+        kinds.texts(),
+        "The owners of keys who may have the settings read again by POST /-/reload. SIGHUP does it in any case.",
+        example='["ann"]',
+    ),
+    Key(
         "cors_origins",
         kinds.origins(),
         "The web pages whose scripts may use the proxy.",
@@ -80,7 +86,7 @@ SERVER = (
     Key(
         "allowed_hosts",
         kinds.texts(),
-        "Names by which a proxy on the loopback address without keys may be asked for: those of a gateway before it.",
+        "Names by which browsers may ask for a proxy without keys: those of a gateway before it.",
         example='["llm.example.com"]',
     ),
     Key(

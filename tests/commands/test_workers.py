@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
+from proxy.access import hash_key
 from proxy.cli import main
 from proxy.commands.workers import share
 from proxy.config import BackendConfig, Config
@@ -23,6 +24,8 @@ from tests.support.backend import DONE, Backend, Exchange, chunk, sse, text
 from tests.support.proxy import get, http_client, post
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+KEY = {"authorization": "Bearer tg-ann"}
+KEYS = f"client_keys = {{ ann = '{hash_key(b'tg-ann')}' }}\nmay_reload = 'ann'\n"
 TWO = ("--workers", "2", "--dispatcher", "native")
 
 
@@ -169,24 +172,24 @@ def test_all_of_them_reload_and_streams_go_on(tmp_path: Path, by: str) -> None:
     file = tmp_path / "x.toml"
     pieces = [chunk({"content": str(number)}) for number in range(20)]
     with Backend() as backend, Backend() as other:
-        file.write_text(f"workers = 2\n[[backend]]\nurl = '{backend.url}'\ndispatcher = 'native'")
+        file.write_text(f"{KEYS}workers = 2\n[[backend]]\nurl = '{backend.url}'\ndispatcher = 'native'")
         with serving("--config", str(file)) as (process, url), http_client(url) as client:
             backend.script(sse(*pieces, chunk({}, "stop"), DONE, pause=0.03))
-            with client.stream("POST", "/v1/chat/completions", json={**CHAT, "stream": True}) as answer:
+            with client.stream("POST", "/v1/chat/completions", json={**CHAT, "stream": True}, headers=KEY) as answer:
                 raw = answer.iter_raw()
                 first = next(raw)
-                file.write_text(f"workers = 3\n[[backend]]\nurl = '{other.url}'\ndispatcher = 'native'")
+                file.write_text(f"{KEYS}workers = 3\n[[backend]]\nurl = '{other.url}'\ndispatcher = 'native'")
                 if by == "signal":
                     process.send_signal(signal.SIGHUP)
                 else:
-                    told = post(url + "/-/reload").json()
+                    told = post(url + "/-/reload", headers=KEY).json()
                     assert told == {"status": "reloaded", "needs_restart": ["workers"]}
                     next_line(process, "the settings were read again")  # by the one that was asked
                 next_line(process, "the settings were read again")
                 next_line(process, "the settings were read again")
                 for _ in range(6):
                     other.script(text("hi"))
-                    assert post(url + "/v1/chat/completions", json=CHAT).status_code == 200
+                    assert post(url + "/v1/chat/completions", json=CHAT, headers=KEY).status_code == 200
                 rest = b"".join(raw)
             assert (first + rest).endswith(DONE.encode())
             assert (len(backend.chats), len(other.chats)) == (1, 6)
@@ -195,22 +198,22 @@ def test_all_of_them_reload_and_streams_go_on(tmp_path: Path, by: str) -> None:
             os.kill(worker, signal.SIGKILL)  # the one that takes its place begins with the new settings
             others_after(process, worker)
             other.script(text("hi"))
-            assert post(url + "/v1/chat/completions", json=CHAT).status_code == 200
+            assert post(url + "/v1/chat/completions", json=CHAT, headers=KEY).status_code == 200
             assert len(backend.chats) == 1
 
 
 def test_a_file_that_is_broken_changes_nothing_and_harms_no_worker_to_come(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     with Backend() as backend:
-        file.write_text(f"workers = 2\n[[backend]]\nurl = '{backend.url}'")
+        file.write_text(f"{KEYS}workers = 2\n[[backend]]\nurl = '{backend.url}'")
         with serving("--config", str(file)) as (process, url):
-            file.write_text("workers = 2\n[[backend]]\nurll = 'x'")
+            file.write_text(f"{KEYS}workers = 2\n[[backend]]\nurll = 'x'")
             process.send_signal(signal.SIGHUP)
             assert "no key `urll`" in next_line(process, "the settings are as they were")
             worker = children(process)[0]
             os.kill(worker, signal.SIGKILL)
             others_after(process, worker)
-            assert post(url + "/-/reload").status_code == 400
+            assert post(url + "/-/reload", headers=KEY).status_code == 400
             assert get(url + "/health").status_code == 200
             assert len(children(process)) == 2
 

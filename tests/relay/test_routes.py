@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -29,8 +30,8 @@ async def upstream() -> AsyncIterator[Upstream]:
         yield connections
 
 
-def routes(upstream: Upstream, *configs: BackendConfig) -> Routes:
-    return Routes(Routing(configs), upstream, Capabilities(upstream))
+def routes(upstream: Upstream, *configs: BackendConfig, clock: Callable[[], float] = monotonic) -> Routes:
+    return Routes(Routing(configs), upstream, Capabilities(upstream), clock=clock)
 
 
 def replicated(*urls: str, **options: Any) -> BackendConfig:
@@ -261,4 +262,22 @@ async def test_it_is_ready_when_any_replica_is(upstream: Upstream) -> None:
     with scripted.Backend() as backend:
         fleet = routes(upstream, BackendConfig(dead(), default=True), replicated(dead(), backend.url, models=("a",)))
         assert await fleet.ready()
+    assert not await routes(upstream, replicated(dead())).ready()
+
+
+async def test_whether_it_is_ready_is_asked_once_a_second_for_all(upstream: Upstream) -> None:
+    now = 0.0
+    with scripted.Backend() as backend:
+        fleet = routes(upstream, replicated(backend.url), clock=lambda: now)
+        first = asyncio.create_task(fleet.ready())
+        others = [asyncio.create_task(fleet.ready()) for _ in range(5)]
+        await asyncio.sleep(0)
+        first.cancel()  # one who no longer waits takes the answer from nobody
+        assert await asyncio.gather(*others) == [True] * 5
+        asked = len(backend.requests)
+        assert asked <= 2
+        now = 0.9
+        assert await fleet.ready()
+        assert len(backend.requests) == asked
+    now = 1.0
     assert not await fleet.ready()
