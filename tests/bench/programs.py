@@ -9,6 +9,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).parents[2]
 SERVE = "from proxy.cli import main; main()"
 START_WITHIN = 30.0
+BYTECODE = Path(tempfile.gettempdir()) / "toolgraft-bench-bytecode"
+"""Where compiled modules are kept: what is installed starts from those, whatever the environment says of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,11 @@ class Program:
 @contextlib.contextmanager
 def started(name: str, command: Sequence[str], told: str = r"(\d+)", tree: Path = HERE) -> Iterator[Program]:
     """The program that ``command`` starts in ``tree``; it tells its port in a line like ``told``."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("TOOLGRAFT_")}
     begun = time.monotonic()
     with subprocess.Popen(
         [sys.executable, *command],
         cwd=tree,
-        env={**clean, "PYTHONPATH": str(tree)},
+        env=_environment(tree),
         stdout=subprocess.PIPE,
         stderr=None if os.environ.get("BENCH_SHOW") else subprocess.DEVNULL,
         text=True,
@@ -92,6 +94,14 @@ def load(program: Program, kind: str, **wants: float) -> dict[str, float]:
 def cpu_of(code: str, tree: Path = HERE) -> float:
     """Seconds of CPU that a new interpreter takes to run ``code``."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env={**os.environ, "PYTHONPATH": str(tree)})
+    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env=_environment(tree))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    """That of this process, without settings of the product, for programs of ``tree``."""
+    ours = {"PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(BYTECODE)}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("TOOLGRAFT_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**kept, **ours}
