@@ -198,8 +198,34 @@ async def test_charts_are_drawn() -> None:
             assert await page.run("document.querySelectorAll('#charts figure:first-of-type circle').length") == 4
             kinds = "[...document.querySelectorAll('rect.bar')].map(each => each.getAttribute('class')).sort()"
             assert await page.run(kinds) == ["bar refused", "bar repaired", "bar right"]
-            await page.run("document.querySelector('circle').dispatchEvent(new Event('click'))")
+            await page.run("document.querySelector('circle').dispatchEvent(new Event('click', {bubbles: true}))")
             await page.until("document.querySelector('#detail .columns')")
+
+
+async def test_the_dots_of_charts_are_reached_by_keys() -> None:
+    with Backend() as backend, proxy_before(backend, "xml") as url:
+        for _ in range(3):
+            backend.script(text(GOOD))
+            ask(url, stream=True)
+        async with opened(url) as page:
+            await page.until("document.querySelectorAll('#rows tr').length === 3")
+            await page.run("location.hash = '#/charts'")
+            await page.until("document.querySelector('#charts circle')")
+            stops = "document.querySelectorAll('#charts figure:first-of-type [tabindex=\"0\"]')"
+            assert await page.run(f"{stops}.length") == 1
+            await page.run(f"{stops}[0].focus()")
+            focused = "document.activeElement.dataset.dot"
+            for key, number in (("ArrowLeft", 2), ("Home", 1), ("ArrowLeft", 1), ("ArrowRight", 2)):
+                await page.press(key)
+                assert await page.run(focused) == f"Time to first token {number}"
+            assert await page.run(f"{stops}.length") == 1
+            assert "milliseconds" in await page.run("document.activeElement.getAttribute('aria-label')")
+            backend.script(text(GOOD))
+            await asyncio.to_thread(ask, url, stream=True)  # it is drawn anew
+            await page.until("document.querySelectorAll('#charts figure:first-of-type circle').length === 4")
+            assert await page.run(focused) == "Time to first token 2"
+            await page.press("Enter")
+            await page.until("document.querySelector('#detail[data-number=\"2\"]')")
 
 
 async def test_what_is_known_of_the_models() -> None:

@@ -234,6 +234,16 @@ def test_names_count_also_where_it_was_opened_to_the_network() -> None:
         assert client.get("/inspector", headers={"host": "evil.example"}).status_code == 403
 
 
+def test_looking_on_uses_up_nobody_s_rate() -> None:
+    with Backend() as backend, inspected(backend, rate_limit=1) as client:
+        backend.script(text("Hello."))
+        assert client.post("/v1/chat/completions", json=ASKED).status_code == 200
+        for path in ("", "/app.js", "/exchanges/1", "/exchanges/1"):
+            got = client.get(f"/inspector{path}")
+            assert (got.status_code, "x-ratelimit-limit-requests" in got.headers) == (200, False)
+        assert client.post("/v1/chat/completions", json=ASKED).status_code == 429
+
+
 # ---- the page and its paths
 
 

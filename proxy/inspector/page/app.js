@@ -34,7 +34,9 @@ function route() {
 }
 
 function draw() {
+  const focused = document.activeElement?.dataset.dot;
   byId("charts").replaceChildren(...charts([...exchanges.values()], (number) => (location.hash = `#/exchange/${number}`)));
+  if (focused) byId("charts").querySelector(`[data-dot="${focused}"]`)?.focus();
 }
 
 // ---- the list

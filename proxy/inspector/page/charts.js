@@ -13,7 +13,7 @@ export function charts(exchanges, choose) {
   const done = exchanges.filter((each) => !each.running).sort((a, b) => a.began - b.began);
   if (!done.length) return [el("p", { class: "empty" }, "Nothing to draw yet.")];
   return [
-    el("p", { class: "quiet" }, `The last ${done.length} exchanges, oldest at the left.`),
+    el("p", { class: "quiet" }, `The last ${done.length} exchanges, oldest at the left. A dot leads to its exchange; the arrow keys go from dot to dot.`),
     dots("Time to first token", "milliseconds", done, (each) => each.first_ms, choose),
     dots("Tokens per second", "tokens/s", done, (each) => each.rate, choose),
     bars(done),
@@ -24,8 +24,8 @@ function figure(title, summary, legend, drawing) {
   return el("figure", {}, el("figcaption", {}, el("strong", {}, title), el("span", { class: "quiet" }, summary), legend), drawing);
 }
 
-function frame(top, unit, from, to, label) {
-  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
+function frame(top, role, from, to, label) {
+  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role, "aria-label": label });
   for (const share of [0, 0.5, 1]) {
     const y = HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP);
     root.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y, y2: y }), svg("text", { class: "axis", x: LEFT - 8, y: y + 4, "text-anchor": "end" }, short(top * share)));
@@ -43,16 +43,37 @@ function dots(title, unit, done, value, choose) {
   const x = (at) => LEFT + 8 + ((WIDTH - LEFT - 16) * (at + 0.5)) / points.length;
   const y = (each) => HEIGHT - BOTTOM - (Math.min(each, top) / top) * (HEIGHT - BOTTOM - TOP);
   const summary = ` median ${short(median)} · worst ${short(unit === "milliseconds" ? sorted.at(-1) : sorted[0])} ${unit}`;
-  const root = frame(top, unit, points[0][0].began, points.at(-1)[0].began, `${title}:${summary}`);
+  const root = frame(top, "group", points[0][0].began, points.at(-1)[0].began, `${title}:${summary}`);
   root.append(svg("line", { class: "median", x1: LEFT, x2: WIDTH, y1: y(median), y2: y(median) }));
   if (points.length > 1) root.append(svg("polyline", { class: "trend", points: running(points).map((each, at) => `${x(at)},${y(each)}`).join(" ") }));
-  points.forEach(([each, told], at) => {
-    const dot = svg("circle", { class: `dot ${each.verdict}`, cx: x(at), cy: y(told), r: points.length > 120 ? 2.5 : 4 });
-    dot.append(svg("title", {}, `${clock(each.began)}  ${short(told)} ${unit}  ${each.model ?? ""}`));
-    dot.addEventListener("click", () => choose(each.number));
-    root.append(dot);
+  const marks = points.map(([each, told], at) => {
+    const label = `${clock(each.began)}  ${short(told)} ${unit}  ${each.model ?? ""}`;
+    const place = { cx: x(at), cy: y(told), r: points.length > 120 ? 2.5 : 4 };
+    const named = { role: "link", tabindex: "-1", "aria-label": label, "data-dot": `${title} ${each.number}` };
+    return svg("circle", { class: `dot ${each.verdict}`, ...place, ...named }, svg("title", {}, label));
   });
+  marks.at(-1).setAttribute("tabindex", "0");
+  root.append(...marks);
+  lead(root, marks, (at) => choose(points[at][0].number));
   return figure(title, summary, null, root);
+}
+
+// One stop for the tab key; from there the arrow keys go from mark to mark.
+function lead(root, marks, choose) {
+  root.addEventListener("focusin", (event) => {
+    for (const mark of marks) mark.setAttribute("tabindex", mark === event.target ? "0" : "-1");
+  });
+  root.addEventListener("click", (event) => {
+    if (event.target.matches(".dot")) choose(marks.indexOf(event.target));
+  });
+  root.addEventListener("keydown", (event) => {
+    const at = marks.indexOf(event.target);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: marks.length - 1 }[event.key];
+    if (to === undefined && event.key !== "Enter") return;
+    event.preventDefault();
+    if (event.key === "Enter") choose(at);
+    else marks[to]?.focus();
+  });
 }
 
 // The median of each point and the eight before it.
@@ -72,7 +93,7 @@ function bars(done) {
   const totals = kinds.map((_, at) => sums.reduce((sum, one) => sum + one[at], 0));
   const top = nice(Math.max(1, ...sums.map((one) => one.reduce((a, b) => a + b, 0))));
   const summary = ` ${totals[0]} right · ${totals[1]} repaired · ${totals[2]} refused or wrong`;
-  const root = frame(top, "calls", done[0].began, done.at(-1).began, `Calls:${summary}`);
+  const root = frame(top, "img", done[0].began, done.at(-1).began, `Calls:${summary}`);
   const slot = (WIDTH - LEFT - 16) / groups.length;
   const width = Math.min(slot * 0.8, 36);
   sums.forEach((counts, at) => {
