@@ -87,6 +87,8 @@ class ToolSet:
         text = _arguments(raw, schema)
         if schema.problem is not None:
             problems.append(schema.problem)
+        if schema.accepts(text):
+            return Resolved(name, text, tuple(problems), declared=True, valid=True)
         text, coerced = schema.coerce(text)
         invalid = schema.validate(text)
         problems.extend(_about(index, coerced))

@@ -46,6 +46,10 @@ class ToolSchema:
             return None
         return Problem("schema", f"The tool's schema cannot be used, its arguments are not validated: {self._check}.")
 
+    def accepts(self, text: str) -> bool:
+        """Whether ``text``, strict JSON, is known to be a valid object as it stands: nothing is to be converted then."""
+        return isinstance(self._check, _Check) and self._check.accepts(text)
+
     def coerce(self, text: str) -> tuple[str, tuple[Problem, ...]]:
         """``text`` with values converted to the types the schema asks for, and a ``coerced`` problem for each.
 
@@ -128,6 +132,16 @@ class _Check:
     def of(cls, schema: Json) -> _Check:
         dialect = schema.get("$schema") if isinstance(schema, dict) else None
         return cls(compiled(schema), Explanation(Outline(schema), dialect))
+
+    def accepts(self, text: str) -> bool:
+        """Whether ``text`` is valid; False too where it cannot be checked."""
+        if _depth(text) > _DEEPEST:
+            return False
+        try:
+            plain = _PLAIN.decode(text)
+            return isinstance(plain, dict) and self.validator.is_valid(plain)
+        except (ValueError, ArithmeticError, RecursionError):
+            return False
 
     def faults(self, text: str, value: Json) -> list[str]:
         """What is wrong with ``value``, which ``text`` says: nothing where it cannot be checked."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from io import StringIO
 
+from proxy.core.arguments.jsontext import scan
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
 from proxy.core.bodies.base import Effort, Item, Leftover, RawCall, Reading, Status
@@ -137,7 +138,12 @@ class JsonReader:
         self._value_start = self._length
 
     def _value(self, text: str, at: int, automaton: JsonAutomaton) -> tuple[int, State]:
-        end = self._use(text, at, automaton.take(text, at))
+        end = _end_of_value(text, at) if self._length == self._value_start else None
+        if end is not None:
+            automaton.state = State.DONE
+        else:
+            end = automaton.take(text, at)
+        self._use(text, at, end)
         if automaton.state is State.DONE:
             self._values.append((self._value_start, self._length))
             self._automaton = None
@@ -258,3 +264,14 @@ class JsonReader:
             return False
         self.reading.items = items
         return True
+
+
+def _end_of_value(text: str, at: int) -> int | None:
+    """Where the object or list that begins at ``text[at]`` ends, if all of it has come: one call of a C parser."""
+    if text.find("}", at) < 0:
+        return None
+    try:
+        value, end = scan(text, at)
+    except ValueError:
+        return None
+    return end if isinstance(value, dict | list) else None
