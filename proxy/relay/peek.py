@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TypeAlias
 
+from proxy.apart import apart
 from proxy.core.errors import ClientError
 from proxy.relay.native import with_model
 from proxy.wire import jsonio
@@ -68,9 +70,9 @@ class Passing:
         if self._start.lstrip().startswith(b"{"):
             await self._read(MOST_JSON)
             if self._rest is None:
-                self._find_member()
+                await apart(len(self._start), self._find_member)
 
-    def rename(self, model: str | None) -> int:
+    async def rename(self, model: str | None) -> int:
         """Ask for another ``model``, if there is one and it was found. Returns how many bytes that adds.
 
         Raises ``ClientError`` when the body cannot be changed.
@@ -78,7 +80,7 @@ class Passing:
         before = len(self._start)
         if model is not None and self.model is not None and model != self.model:
             if self._place is None:
-                self._start = _with_model(self._start, model)
+                self._start = await apart(before, partial(_with_model, self._start, model))
             else:
                 first, end = self._place
                 self._start = self._start[:first] + model.encode() + self._start[end:]

@@ -87,7 +87,8 @@ class Routes:
             await passing.look(dict(headers).get("content-type", ""))
         route = self._routing.find(passing.model)
         if passing.model in self._routing.aliases:
-            length = None if length is None else length + passing.rename(route.config.model)
+            added = await passing.rename(route.config.model)
+            length = None if length is None else length + added
 
         def attempt(relay: Relay) -> Awaitable[ByteReply]:
             return relay.forward(method, path, headers, passing.body(), length, log)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
+from proxy.apart import LARGE
 from proxy.core.errors import ClientError
 from proxy.relay import peek
 from proxy.relay.peek import Passing
+from proxy.wire import jsonio
 
 FORM = "multipart/form-data; boundary=xyz"
 FIELDS = (
@@ -124,14 +128,14 @@ async def test_a_body_that_flows_can_be_sent_until_its_sending_has_begun() -> No
 async def test_a_name_can_be_replaced() -> None:
     passing = Passing(b'{"model": "fast", "input": [1e5]}')
     await passing.look("application/json")
-    assert passing.rename("embedder-large") == len("embedder-large") - len("fast")
+    assert await passing.rename("embedder-large") == len("embedder-large") - len("fast")
     assert passing.body() == b'{"model": "embedder-large", "input": [1e5]}'
 
 
 async def test_a_name_in_a_form_can_be_replaced() -> None:
     passing = Passing(Pieces(FIELDS + b"\x00" * 1_000, 30)())
     await passing.look(FORM)
-    assert passing.rename("w") == -6
+    assert await passing.rename("w") == -6
     assert await whole(passing) == FIELDS.replace(b"whisper", b"w") + b"\x00" * 1_000
 
 
@@ -139,7 +143,7 @@ async def test_a_name_in_a_form_can_be_replaced() -> None:
 async def test_a_name_that_stays_changes_no_byte(name: str | None) -> None:
     passing = Passing(b' {"model":"embedder"}')
     await passing.look("")
-    assert passing.rename(name) == 0
+    assert await passing.rename(name) == 0
     assert passing.body() == b' {"model":"embedder"}'
 
 
@@ -147,7 +151,7 @@ async def test_a_body_that_cannot_be_changed_is_the_client_s_fault() -> None:
     passing = Passing('{"model": "fast"}'.encode("utf-16"))
     passing.model = "fast"
     with pytest.raises(ClientError, match="cannot be put into the request body"):
-        passing.rename("slow")
+        await passing.rename("slow")
 
 
 async def test_a_form_of_nothing_but_boundaries_costs_what_its_bytes_do() -> None:
@@ -159,3 +163,22 @@ async def test_a_form_of_nothing_but_boundaries_costs_what_its_bytes_do() -> Non
         return time.process_time() - started
 
     assert await seconds_for(40_000) < 40 * max(await seconds_for(4_000), 0.001)
+
+
+async def test_a_large_body_is_read_and_changed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+
+    def noted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def do(*given: Any) -> Any:
+            threads.append(threading.current_thread().name)
+            return work(*given)
+
+        return do
+
+    monkeypatch.setattr(jsonio, "loads", noted(jsonio.loads))
+    monkeypatch.setattr(peek, "with_model", noted(peek.with_model))
+    passing = Passing(json.dumps({"model": "fast", "input": "x" * LARGE}).encode())
+    await passing.look("application/json")
+    await passing.rename("slow")
+    assert len(threads) == 2
+    assert threading.current_thread().name not in threads
