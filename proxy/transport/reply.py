@@ -8,7 +8,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import aiohttp
 import httpx2
@@ -75,7 +75,8 @@ class UpstreamReply:
     ) -> None:
         self.status = head.status_code
         self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw]
-        self._head = head
+        self._first = {name.lower(): value for name, value in reversed(self.headers)}
+        self._stream = cast(httpx2.AsyncByteStream, head.stream)
         self._content = content
         self._address = address
         self._patience = patience
@@ -88,10 +89,12 @@ class UpstreamReply:
         if self._inflater:
             undone = ("content-encoding", "content-length")
             self.headers = [field for field in self.headers if field[0].lower() not in undone]
+            for name in undone:
+                self._first.pop(name, None)
 
     def header(self, name: str) -> str | None:
         """The first value of the header ``name``, which is in lower case."""
-        return next((value for key, value in self.headers if key.lower() == name), None)
+        return self._first.get(name)
 
     def aiter(self) -> AsyncIterator[bytes]:
         """The body in pieces, each as soon as it is there. Raises ``UpstreamError`` when the reply breaks off.
@@ -133,7 +136,7 @@ class UpstreamReply:
             return
         self._closed = True
         with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
-            await self._head.aclose()
+            await self._stream.aclose()
 
     def __aiter__(self) -> Self:
         return self

@@ -89,12 +89,20 @@ class Upstream:
         else:
             fresh = True
         fields = _fields(headers, address, length)
+        plain = all(value.isascii() for _, value in fields)
         # What httpx calls "pool" is aiohttp's "connect": the name, the socket, TLS and the proxy's tunnel together.
         extensions = {"timeout": {"pool": self._connect_timeout}}
 
         def make() -> httpx2.Request:
-            content = _slices(body) if isinstance(body, bytes) and len(body) > _LARGE else body
-            return httpx2.Request(method, address.url, headers=fields, content=content, extensions=extensions)
+            if not isinstance(body, bytes) or len(body) > _LARGE:
+                content = _slices(body) if isinstance(body, bytes) else body
+                return httpx2.Request(method, address.url, headers=fields, content=content, extensions=extensions)
+            stream = httpx2.ByteStream(body)  # given as a stream, so that it is not asked which headers it wants
+            request = httpx2.Request(method, address.url, headers=fields, stream=stream, extensions=extensions)
+            request.read()
+            if plain:
+                request.headers.encoding = "ascii"  # else the HTTP client finds out, for each header
+            return request
 
         tls = address.tls or (proxy or "").startswith("https://")
         patience = Patience(self._limits)
