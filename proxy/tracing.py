@@ -8,18 +8,22 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from proxy.core.errors import ConfigError
-from proxy.telemetry import RequestLog
+from proxy.telemetry import RequestLog, logger
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
 Headers = tuple[tuple[str, str], ...]
+
+CLOSED_WITHIN = 5.0
+"""Seconds that it may take to send the last spans. The library itself waits for half a minute."""
 
 CARRIED = frozenset({"traceparent", "tracestate"})
 """The headers by which one server tells the next what trace a request belongs to (W3C Trace Context)."""
@@ -73,9 +77,13 @@ class Traces:
                 span.add_event("first token", timestamp=time.time_ns() - int(ago * 1e9))
         span.end()
 
-    def close(self) -> None:
-        """Send what has not been sent. Takes a moment when nobody takes it."""
-        self._provider.shutdown()
+    def close(self, within: float = CLOSED_WITHIN) -> None:
+        """Send what has not been sent. What nobody has taken ``within`` so many seconds is lost."""
+        closing = threading.Thread(target=self._provider.shutdown, name="toolgraft-traces", daemon=True)
+        closing.start()
+        closing.join(within)
+        if closing.is_alive():
+            logger.warning("traces are lost: nobody has taken them within %g seconds", within)
 
 
 _ATTRIBUTES = {
@@ -102,6 +110,6 @@ def _exporting() -> TracerProvider:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     name = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "toolgraft"}
-    provider = TracerProvider(resource=Resource.create(name))
+    provider = TracerProvider(resource=Resource.create(name), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from proxy import tracing
@@ -114,6 +115,32 @@ def test_without_traces_a_client_s_own_goes_on_to_a_native_backend(backend: Back
     with proxy_before(backend, "native") as url, http_client(url) as client:
         client.post("/v1/chat/completions", json={"messages": []}, headers={"traceparent": PARENT})
     assert backend.chats[0].header("traceparent") == PARENT
+
+
+def test_nobody_is_waited_for_who_takes_no_spans(caplog: pytest.LogCaptureFixture) -> None:
+    """A collector that lets the connection come, and says nothing."""
+    ended = threading.Event()
+
+    class Stuck(SpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            ended.wait(60)
+            return SpanExportResult.FAILURE
+
+        def shutdown(self) -> None:
+            pass
+
+    def provider() -> TracerProvider:
+        made = TracerProvider(shutdown_on_exit=False)
+        made.add_span_processor(BatchSpanProcessor(Stuck()))
+        return made
+
+    traces = Traces(provider)
+    log = RequestLog("r1", "chat")
+    traces.end(traces.begin([], log), log)
+    traces.close(within=0.05)
+    assert not ended.is_set()
+    assert "traces are lost" in caplog.text
+    ended.set()
 
 
 def test_what_is_missing_is_told() -> None:

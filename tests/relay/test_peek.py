@@ -13,6 +13,7 @@ import pytest
 from proxy.apart import LARGE
 from proxy.core.errors import ClientError
 from proxy.relay import peek
+from proxy.relay.native import with_model
 from proxy.relay.peek import Passing
 from proxy.wire import jsonio
 
@@ -176,7 +177,7 @@ async def test_a_large_body_is_read_and_changed_beside_the_loop(monkeypatch: pyt
         return do
 
     monkeypatch.setattr(jsonio, "loads", noted(jsonio.loads))
-    monkeypatch.setattr(peek, "with_model", noted(peek.with_model))
+    monkeypatch.setattr(peek, "with_model", noted(with_model))
     passing = Passing(json.dumps({"model": "fast", "input": "x" * LARGE}).encode())
     await passing.look("application/json")
     await passing.rename("slow")
