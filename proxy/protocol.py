@@ -42,6 +42,7 @@ class Protocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._in_head = True
         self._unread = 0  # bytes that have come since the parser last completed anything
+        self._read = 0  # bytes that came last
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -69,7 +70,8 @@ class Protocol(HttpToolsProtocol):
         if self._refused:
             return
         self._unset_keepalive_if_required()
-        self._unread += len(data)
+        self._read = len(data)
+        self._unread += self._read
         try:
             self._parse(data)
         except httptools.HttpParserError:
@@ -102,10 +104,11 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is there."""
+        came = max(self._unread, self._read)  # no head is longer
         self._in_head = False
         self._unread = 0
         self._stop_waiting()
-        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD:
+        if came > MOST_HEAD and self._head_size > MOST_HEAD:
             self._refuse_head()
         elif not self._offered:
             super().on_headers_complete()
@@ -125,6 +128,10 @@ class Protocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         super()._start_asgi_task(cycle, app)
+
+    @property
+    def _head_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     @property
     def _offered(self) -> bool:

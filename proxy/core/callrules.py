@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from proxy.core import markup
 from proxy.core.events import (
@@ -13,6 +14,8 @@ from proxy.core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+
+Numbered = TypeVar("Numbered", ToolCallStart, ToolArgumentsDelta, ToolCallEnd)
 
 
 class CallRules:
@@ -58,11 +61,11 @@ class CallRules:
             case ToolCallEnd() if self._as_text is not None:
                 return self._end_as_text(*self._as_text)
             case ToolArgumentsDelta():
-                return [replace(event, index=self.calls - 1)]
+                return [_numbered(event, self.calls - 1)]
             case ToolCallEnd():
                 self.inside_call = False
                 self.satisfied = self._single
-                return [replace(event, index=self.calls - 1)]
+                return [_numbered(event, self.calls - 1)]
             case _:
                 return [event]
 
@@ -90,7 +93,7 @@ class CallRules:
         index = self.calls
         self.calls += 1
         self.inside_call = True
-        return [*held, *(replace(problem, call=index) for problem in about), replace(start, index=index)]
+        return [*held, *(replace(problem, call=index) for problem in about), _numbered(start, index)]
 
     def _end_as_text(self, name: str, *arguments: str) -> list[Event]:
         self._as_text = None
@@ -108,3 +111,7 @@ class CallRules:
             return [said]
         self._held.append(said)
         return []
+
+
+def _numbered(event: Numbered, index: int) -> Numbered:
+    return event if event.index == index else replace(event, index=index)

@@ -57,7 +57,7 @@ class Ring:
         self._held = 0
         self._numbers = 0
         self._revision = 0
-        self._changed = asyncio.Event()
+        self._changed: asyncio.Event | None = None  # while someone waits
 
     def begin(
         self,
@@ -108,6 +108,7 @@ class Ring:
         """Wait until something has changed after that revision, or for so many seconds."""
         if self._revision > revision:
             return
+        self._changed = self._changed or asyncio.Event()
         try:
             async with asyncio.timeout(within):
                 await self._changed.wait()
@@ -117,8 +118,9 @@ class Ring:
     def _touch(self, entry: Entry) -> None:
         self._revision += 1
         entry.revision = self._revision
-        self._changed.set()
-        self._changed = asyncio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     def _claim(self, size: int) -> bool:
         """Make room for so many bytes; of the oldest exchanges only the line stays. Whether there is room."""

@@ -211,7 +211,8 @@ class Relay:
 
         async def begin(constraint: Fields) -> EventReply:
             async def send(turn: Request, entry: RequestLog) -> Pump:
-                sent = replace(turn, extra={**turn.extra, **facts.fields, **constraint})
+                more = {**facts.fields, **constraint}
+                sent = replace(turn, extra={**turn.extra, **more}) if more else turn
                 body = await apart(ask.size, lambda: encode_request(sent, model=model, stream=request.stream))
                 reply = await self._generation(self._fields(ask, log), body, log)
                 return Pump(

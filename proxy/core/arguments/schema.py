@@ -47,7 +47,7 @@ class ToolSchema:
         return Problem("schema", f"The tool's schema cannot be used, its arguments are not validated: {self._check}.")
 
     def accepts(self, text: str) -> bool:
-        """Whether ``text``, strict JSON, is known to be a valid object as it stands: nothing is to be converted then."""
+        """Whether ``text``, strict JSON, is known to be a valid object as it stands: nothing needs converting then."""
         return isinstance(self._check, _Check) and self._check.accepts(text)
 
     def coerce(self, text: str) -> tuple[str, tuple[Problem, ...]]:
