@@ -55,6 +55,7 @@ class Exchange:
         self._send = send
         self._gone = False
         self._headers: list[tuple[str, str]] | None = None
+        self._first: dict[str, str] | None = None
         self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
         self.refusal: ClientError | None = None
         self.extra: list[tuple[str, str]] = []
@@ -81,8 +82,9 @@ class Exchange:
 
     def header(self, name: str) -> str | None:
         """The first value of the header ``name``, which is in lower case."""
-        wanted = name.encode("latin-1")
-        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == wanted), None)
+        if self._first is None:
+            self._first = dict(reversed(self.headers))
+        return self._first.get(name)
 
     async def body(self, limit: int) -> bytes:
         """The whole body, inflated. Raises ``ClientError`` and ``ClientGoneError``.
