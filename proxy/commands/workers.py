@@ -7,10 +7,13 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from shutil import rmtree
+from stat import S_ISDIR
+from tempfile import gettempdir, mkdtemp
 from typing import TYPE_CHECKING
 
 from proxy import telemetry
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
 
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder in which the workers count together."""
+
+PLACES = "toolgraft-*-counts"
+"""The names of such folders."""
+
+HELD = "held"
+"""The file in them that is locked."""
 
 
 def share(config: Config, place: int, count: int) -> Config:
@@ -44,13 +53,37 @@ def share(config: Config, place: int, count: int) -> Config:
 
 @contextmanager
 def counting_together() -> Iterator[None]:
-    """The block in which workers count in one place. The library that counts must not have been loaded before."""
-    with TemporaryDirectory(prefix="toolgraft-") as folder:
-        os.environ[COUNTERS] = folder
+    """The block in which workers count in one place. The library that counts must not have been loaded before.
+
+    The place is a folder with a file that is locked as long as the parent or any worker lives. Folders of others, who
+    were killed and could not remove theirs, go now.
+    """
+    import fcntl  # not on every system, but where there are workers
+
+    base = Path(gettempdir())
+    for folder in base.glob(PLACES):
+        _remove_unless_held(folder)
+    beginning = Path(mkdtemp(prefix="toolgraft-"))
+    with (beginning / HELD).open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        folder = beginning.rename(f"{beginning}-counts")  # the name by which it is looked for: it is held by now
+        os.environ[COUNTERS] = str(folder)
         try:
             yield
         finally:
             del os.environ[COUNTERS]
+            rmtree(folder, ignore_errors=True)
+
+
+def _remove_unless_held(folder: Path) -> None:
+    import fcntl
+
+    with suppress(OSError):  # it is held, or gone, or none of ours
+        about = folder.lstat()
+        if S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
+            with (folder / HELD).open("rb") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                rmtree(folder)
 
 
 @dataclass

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.access import hash_key
 from proxy.cli import main
-from proxy.commands.workers import share
+from proxy.commands.workers import COUNTERS, HELD, PLACES, counting_together, share
 from proxy.config import BackendConfig, Config
 from tests.commands.test_serve import next_line, serving
 from tests.support.backend import DONE, Backend, Exchange, chunk, sse, text
@@ -228,6 +229,44 @@ def test_workers_do_not_outlive_the_parent() -> None:
                     client.get("/health")
                 except Exception as error:
                     raise ConnectionError from error
+
+
+def test_what_killed_ones_have_left_behind_goes_at_the_next_start(tmp_path: Path) -> None:
+    with serving("--backend", "http://127.0.0.1:9", *TWO) as (process, _):
+        (held,) = tmp_path.glob(PLACES)
+        with serving("--backend", "http://127.0.0.1:9", *TWO) as (other, url):
+            assert held in tmp_path.glob(PLACES)  # those who live keep theirs
+            workers = children(process)
+            process.kill()
+            process.wait()
+            while any(Path(f"/proc/{worker}").exists() for worker in workers):
+                time.sleep(0.01)
+            assert held.exists()
+            with serving("--backend", "http://127.0.0.1:9", *TWO) as (third, _):
+                assert held not in tmp_path.iterdir()
+                assert samples(url)
+                for each in (other, third):
+                    each.terminate()
+                    assert each.wait(20) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_none_of_theirs_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    beginning, link, file = (tmp_path / f"toolgraft-{name}-counts" for name in ("beginning", "link", "file"))
+    elsewhere.mkdir()
+    (elsewhere / HELD).touch()
+    beginning.mkdir()
+    link.symlink_to(elsewhere)
+    file.touch()
+    left = tmp_path / "toolgraft-left-counts"
+    left.mkdir()
+    (left / HELD).touch()
+    with counting_together():
+        assert Path(os.environ[COUNTERS]).parent == tmp_path
+    assert {each.name for each in tmp_path.iterdir()} == {elsewhere.name, beginning.name, link.name, file.name}
+    assert list(elsewhere.iterdir())
 
 
 def test_the_inspector_needs_one() -> None:
