@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from proxy.core.dialects import DIALECTS, OWN
 from proxy.core.grammar import AUTO, grammar
-from proxy.core.model import Tool
 from proxy.core.parser import parse
 from proxy.core.protocol import RESULT_MARKS
 from tests.support.reading import read_every_way, tool
-
-REPLIES = Path(__file__).parents[2] / "fixtures" / "replies"
-TOOLS = [
-    Tool(name, parameters=parameters) for name, parameters in json.loads((REPLIES / "tools.json").read_text()).items()
-]
-FIXTURES = {path.stem: json.loads(path.read_text()) for path in sorted(REPLIES.glob("*.json")) if path.stem != "tools"}
+from tests.support.replies import REPLIES, TOOLS, Fixture, check
 
 SHARED = grammar().openers.marks - grammar().foreign  # openers of our own protocol and its kin
 FOREIGN = [
     fixture
-    for fixture in FIXTURES.values()
+    for fixture in REPLIES.values()
     if fixture.get("auto", True) and not any(opener in fixture["text"] for opener in SHARED)
 ]
 
 WAYS = [
     pytest.param(fixture, dialect, id=f"{name}-{'auto' if dialect == AUTO else 'pinned'}")
-    for name, fixture in FIXTURES.items()
+    for name, fixture in REPLIES.items()
     for dialect, wanted in ((AUTO, fixture.get("auto", True)), (fixture["dialect"], fixture.get("pinned", True)))
     if wanted
 ]
 
 
 @pytest.mark.parametrize(("fixture", "dialect"), WAYS)
-def test_reply(fixture: dict[str, Any], dialect: str) -> None:
-    reply = read_every_way(
-        fixture["text"], TOOLS, dialect=dialect, starts_in_reasoning=fixture.get("starts_in_reasoning", False)
-    )
-    calls = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.calls]
-    assert calls == fixture["calls"]
-    assert reply.content == fixture.get("content", "")
-    assert reply.reasoning == fixture.get("reasoning", "")
+def test_reply(fixture: Fixture, dialect: str) -> None:
+    check(fixture, dialect)
 
 
 def test_every_form_has_a_fixture() -> None:
     for row in DIALECTS:
-        texts = [fixture["text"] for fixture in FIXTURES.values() if fixture["dialect"] == row.name]
+        texts = [fixture["text"] for fixture in REPLIES.values() if fixture["dialect"] == row.name]
         for form in row.forms:
             assert any(form.opener in text for text in texts), (row.name, form.opener)
         for pair in row.reasoning:
@@ -62,7 +46,7 @@ OWN_SPELLINGS = ("<thinking>", "<thought>")
 
 def test_every_fixture_belongs_to_a_row_and_says_who_writes_so() -> None:
     names = {row.name for row in DIALECTS}
-    for fixture in FIXTURES.values():
+    for fixture in REPLIES.values():
         assert fixture["dialect"] in names
         assert fixture["model"]
 
@@ -83,7 +67,7 @@ def test_an_opener_that_is_talked_about_is_text(opener: str) -> None:
 
 
 @pytest.mark.parametrize("fixture", FOREIGN)
-def test_the_calls_of_other_families_name_a_declared_tool(fixture: dict[str, Any]) -> None:
+def test_the_calls_of_other_families_name_a_declared_tool(fixture: Fixture) -> None:
     assert parse(fixture["text"], [tool("other", x="string")]).calls == ()
 
 

@@ -65,9 +65,8 @@ def _native(
             message |= {"reasoning_content": reasoning} if reasoning else {}
             message |= {"tool_calls": heads} if heads else {}
             choice = {"index": 0, "message": message, "finish_reason": finish}
-            await body({"id": "chatcmpl-s", "object": "chat.completion", "choices": [choice], "usage": counts})(
-                exchange
-            )
+            whole: dict[str, Any] = {"id": "chatcmpl-s", "object": "chat.completion", "created": 1, "model": "scripted"}
+            await body({**whole, "choices": [choice], "usage": counts})(exchange)
             return
         events = [chunk({"role": "assistant", "content": None})]
         events += [chunk({"reasoning_content": reasoning})] if reasoning else []
