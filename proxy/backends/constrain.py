@@ -7,10 +7,11 @@ Schema (``response_format``), under which the whole reply is the JSON of a call,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
+from proxy.apart import LARGE, apart
 from proxy.backends.call_schema import call_schema
 from proxy.backends.grammar import MOST_CALLS, forced, free
 from proxy.backends.json_rules import LONGEST_STRING
@@ -26,21 +27,29 @@ Fields: TypeAlias = Mapping[str, Json]
 _REFUSALS = frozenset({400, 422, 500, 501})
 
 _MOST_KEPT = 64
-"""Sets of tools for which a grammar or a schema is kept: to write one can take a tenth of a second."""
+"""Sets of tools for which a grammar or a schema is kept: to write one can take half a second."""
 
 _LARGEST = 262_144
 """Characters of the schemas of all tools, which are more than fit a grammar or schema in any case."""
 
+_NONE: Any = object()
+_kept: dict[Hashable, Any] = {}  # by what it was made of; last what was asked for last
 
-def constrain(kind: Kind, request: Request, when: Constrain, *, starts_in_reasoning: bool = False) -> Fields:
+Made = TypeVar("Made")
+
+
+async def constrain(
+    kind: Kind, request: Request, when: Constrain, *, starts_in_reasoning: bool = False, size: int = 0
+) -> Fields:
     """Fields that keep a backend from answering ``request`` with anything but valid calls.
 
-    ``request`` is the client's, with its tools. Where a call has to come (``when`` is ``required`` or ``always``),
-    nothing else can: exactly one call, whatever ``parallel`` says, since small models that may go on repeat themselves
-    (of 50 questions SmolLM2-135M got 11 right with exactly one call and 3 with several allowed). Where the model may
-    choose (``when`` is ``always``), text comes first and calls after it. That is not the default: of 20 prompts 8 got
-    valid calls from SmolLM2-135M instead of 4, but 4 the right ones in both cases; a tool that it made up became a
-    wrong one, which is worse than none. Nothing is added where the backend has no way, or no known way.
+    ``request`` is the client's, with its tools, and came in ``size`` bytes. Where a call has to come (``when`` is
+    ``required`` or ``always``), nothing else can: exactly one call, whatever ``parallel`` says, since small models that
+    may go on repeat themselves (of 50 questions SmolLM2-135M got 11 right with exactly one call and 3 with several
+    allowed). Where the model may choose (``when`` is ``always``), text comes first and calls after it. That is not the
+    default: of 20 prompts 8 got valid calls from SmolLM2-135M instead of 4, but 4 the right ones in both cases; a tool
+    that it made up became a wrong one, which is worse than none. Nothing is added where the backend has no way, or no
+    known way.
     """
     choice = request.tool_choice
     if when == "off" or not (choice.forced or (choice.mode == "auto" and when == "always")):
@@ -48,10 +57,15 @@ def constrain(kind: Kind, request: Request, when: Constrain, *, starts_in_reason
     told = request.extra.get("chat_template_kwargs")
     if isinstance(told, Mapping) and told.get("enable_thinking") is False:
         starts_in_reasoning = False  # the template then closes what it opens
+    written = partial(_written, request.offered)
     if kind in _BY_GRAMMAR:
-        return _by_grammar(request, _BY_GRAMMAR[kind], starts_in_reasoning)
+        most = None if choice.forced else MOST_CALLS if request.parallel else 1
+        text = await _made(_grammar, await apart(size, written), most, starts_in_reasoning)
+        return NOTHING if text is None else _BY_GRAMMAR[kind](text)
     if kind in _BY_SCHEMA and choice.forced and not starts_in_reasoning:  # JSON leaves no room for reasoning
-        return _BY_SCHEMA[kind](request)
+        arguments, longest, fields = _BY_SCHEMA[kind]
+        schema = await _made(_schema, await apart(size, written), arguments, longest)
+        return NOTHING if schema is None else fields(schema)
     return NOTHING
 
 
@@ -63,35 +77,20 @@ def may_be_refusal(error: UpstreamError) -> bool:
     return (error.answered or error.status) in _REFUSALS and error.code != "context_length_exceeded"
 
 
-def _by_grammar(request: Request, fields: Callable[[str], Fields], starts_in_reasoning: bool) -> Fields:
-    most = None if request.tool_choice.forced else MOST_CALLS if request.parallel else 1
-    text = _grammar(_written(request.offered), most, starts_in_reasoning)
-    return NOTHING if text is None else fields(text)
+async def _made(make: Callable[..., Made], *by: Hashable) -> Made:
+    """What ``make`` makes of that, once for all requests that ask alike.
+
+    Even a small schema can be much work, by references to references: it is done beside the event loop.
+    """
+    made: Made = _kept.pop((make, by), _NONE)
+    if made is _NONE:
+        made = await apart(LARGE, partial(make, *by))
+    _kept[make, by] = made
+    if len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    return made
 
 
-def _ollama(request: Request) -> Fields:
-    """Ollama writes the members in the order of the alphabet: the name has to come before what depends on it."""
-    return _json_schema(_schema(_written(request.offered), "parameters", LONGEST_STRING))
-
-
-def _lmstudio(request: Request) -> Fields:
-    return _json_schema(_schema(_written(request.offered), "arguments", LONGEST_STRING))
-
-
-def _llama_cpp_python(request: Request) -> Fields:
-    """``json_schema`` is refused; a string's bound is written out in brackets within brackets, which has its limits."""
-    schema = _schema(_written(request.offered), "arguments", LONGEST_STRING // 8)
-    return NOTHING if schema is None else {"response_format": {"type": "json_object", "schema": schema}}
-
-
-def _json_schema(schema: Json) -> Fields:
-    if schema is None:
-        return NOTHING
-    form = {"name": "tool_call", "strict": True, "schema": schema}
-    return {"response_format": {"type": "json_schema", "json_schema": form}}
-
-
-@lru_cache(maxsize=_MOST_KEPT)
 def _grammar(tools: str, max_calls: int | None, starts_in_reasoning: bool) -> str | None:
     """A grammar of up to ``max_calls`` calls behind free text; None: of one call."""
     if max_calls is None:
@@ -99,9 +98,13 @@ def _grammar(tools: str, max_calls: int | None, starts_in_reasoning: bool) -> st
     return free(_read(tools), max_calls=max_calls, starts_in_reasoning=starts_in_reasoning)
 
 
-@lru_cache(maxsize=_MOST_KEPT)
 def _schema(tools: str, arguments: str, longest_string: int) -> Schema | None:
     return call_schema(_read(tools), arguments=arguments, longest_string=longest_string)
+
+
+def _json_schema(schema: Schema) -> Fields:
+    form = {"name": "tool_call", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def _written(tools: Iterable[Tool]) -> str:
@@ -135,8 +138,15 @@ _BY_GRAMMAR: Mapping[Kind, Callable[[str], Fields]] = {
     # https://docs.sglang.io/advanced_features/structured_outputs.html
     "sglang": lambda text: {"ebnf": text},
 }
-_BY_SCHEMA: Mapping[Kind, Callable[[Request], Fields]] = {
-    "ollama": _ollama,
-    "lmstudio": _lmstudio,
-    "llama-cpp-python": _llama_cpp_python,
+_BY_SCHEMA: Mapping[Kind, tuple[str, int, Callable[[Schema], Fields]]] = {
+    # It writes the members in the order of the alphabet: the name has to come before what depends on it.
+    "ollama": ("parameters", LONGEST_STRING, _json_schema),
+    "lmstudio": ("arguments", LONGEST_STRING, _json_schema),
+    # `json_schema` is refused; a string's bound is written out in brackets within brackets, which has its limits.
+    "llama-cpp-python": (
+        "arguments",
+        LONGEST_STRING // 8,
+        lambda schema: {"response_format": {"type": "json_object", "schema": schema}},
+    ),
 }
+"""The member of a call that holds the arguments, the longest string in them, and the fields."""

@@ -231,7 +231,8 @@ class Relay:
             return EventReply(await self._begun(batches))
 
         when = backend.config.constrain if self._capabilities.takes_constraint(backend, model) else "off"
-        constraint = constrain(facts.kind, request, when, starts_in_reasoning=dispatcher.starts_in_reasoning)
+        in_reasoning = dispatcher.starts_in_reasoning
+        constraint = await constrain(facts.kind, request, when, starts_in_reasoning=in_reasoning, size=ask.size)
         try:
             return await begin(constraint)
         except UpstreamError as error:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from proxy.backends.constrain import constrain, may_be_refusal
+from proxy.backends import constrain as module
+from proxy.backends.constrain import Fields, may_be_refusal
 from proxy.backends.probes import Kind
 from proxy.config import Constrain
 from proxy.core import markup
@@ -34,6 +37,10 @@ SCHEMAS: dict[Kind, list[str]] = {
     "lmstudio": ["response_format", "json_schema", "schema"],
     "llama-cpp-python": ["response_format", "schema"],
 }
+
+
+def constrain(*given: Any, **more: Any) -> Fields:
+    return asyncio.run(module.constrain(*given, **more))
 
 
 def inside(fields: Any, path: list[str]) -> Any:
@@ -191,6 +198,23 @@ def test_what_is_alike_is_written_once() -> None:
     )
     assert first is again
     assert first is not other
+
+
+def test_it_is_written_beside_the_loop_and_what_was_not_asked_for_longest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[tuple[str, bool]] = []
+
+    def forced(tools: list[Tool], **how: Any) -> str:
+        written.append((tools[0].name, threading.current_thread() is threading.main_thread()))
+        return "root ::= ..."
+
+    monkeypatch.setattr(module, "forced", forced)
+    monkeypatch.setattr(module, "_kept", {})
+    monkeypatch.setattr(module, "_MOST_KEPT", 2)
+    for name in "abacab":
+        constrain("llama.cpp", replace(REQUEST, tools=(Tool(name),)), "required")
+    assert written == [(name, False) for name in "abcb"]
 
 
 # --- refusals ---
