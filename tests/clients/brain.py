@@ -71,7 +71,7 @@ def weather(mode: Mode) -> Reply:
         request = exchange.request.json
         told = WEATHER.search("\n".join(_texts(request)))
         if told:
-            answer = text(f"{ADVICE} {told[0]}")
+            answer = says(mode, f"{ADVICE} {told[0]}")
         elif "get_weather" in offered(request):
             answer = says(mode, "I will look. ", OSLO, reasoning="It depends on the weather.")
         else:

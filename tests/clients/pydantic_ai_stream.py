@@ -3,7 +3,7 @@
 
 import asyncio
 
-from pydantic_ai import Agent, PartDeltaEvent
+from pydantic_ai import Agent, PartStartEvent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -18,13 +18,13 @@ def get_weather(city: str) -> str:
 
 
 async def main() -> None:
-    pieces = []
+    parts = []
 
     async def listen(_, events) -> None:
-        pieces.extend([event async for event in events if isinstance(event, PartDeltaEvent)])
+        parts.extend([event.part async for event in events if isinstance(event, PartStartEvent)])
 
     result = await agent.run("Do I need an umbrella in Oslo?", event_stream_handler=listen)
-    assert len(pieces) > 10
+    assert [part.part_kind for part in parts] == ["thinking", "text", "tool-call", "text"]
     print(result.output)
 
 

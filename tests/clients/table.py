@@ -27,7 +27,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        outcome = f"failed: {' '.join(self.problem.split())[:200]}" if self.problem else f"ok: {self.did}"
+        outcome = f"failed: {' '.join(self.problem.split())[-200:]}" if self.problem else f"ok: {self.did}"
         return (self.client, self.version, self.api, self.mode, self.ways, outcome.replace("|", "\\|"))
 
 
