@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from time import perf_counter
 from typing import TypeAlias, TypeVar
+from urllib.parse import unquote
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
@@ -356,11 +357,13 @@ def _one_root(path: str) -> str:
 def _path_to_forward(exchange: Exchange) -> str:
     """What follows the API root, percent-encoded as the client sent it, query included. Raises ``ClientError``.
 
-    A path that climbs (``..``) would reach what the backend serves outside of its API.
+    A path that climbs (``..``) would reach what the backend serves outside of its API. Servers differ in how often they
+    decode, and some take what follows a ``;`` for no part of the name.
     """
     path: str = exchange.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
     path = _one_root(path)
-    if not path.startswith("/v1/") or any(part in (".", "..") for part in re.split(r"[/\\]", exchange.scope["path"])):
+    steps = re.split(r"[/\\]", unquote(exchange.scope["path"]))
+    if not path.startswith("/v1/") or any(step.partition(";")[0] in (".", "..") for step in steps):
         raise _no_such_path(exchange)
     query = exchange.scope["query_string"].decode("latin-1")
     return path[len("/v1") :] + (f"?{query}" if query else "")

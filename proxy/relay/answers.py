@@ -29,8 +29,12 @@ class Begun(Generic[Item]):
     async def wait(
         cls, source: AsyncGenerator[Item, None], amend: Callable[[UpstreamError], None] = lambda error: None
     ) -> Begun[Item]:
-        """Wait for the first item of ``source``. Raises what it raises; later errors are shown to ``amend`` first."""
-        return cls(await anext(source, None), source, amend)
+        """Wait for the first item of ``source``. Raises what it raises, then and later; ``amend`` sees it first."""
+        try:
+            return cls(await anext(source, None), source, amend)
+        except UpstreamError as error:
+            amend(error)
+            raise
 
     def __aiter__(self) -> AsyncIterator[Item]:
         return self

@@ -32,7 +32,7 @@ from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
 from proxy.relay.reask import with_reasks
 from proxy.relay.rescue import rescue_stream, rescue_whole
-from proxy.tape import Settings, Turn
+from proxy.tape import HIDDEN, Settings, Turn
 from proxy.telemetry import RequestLog
 from proxy.transport.failures import UNREACHABLE
 from proxy.transport.headers import client_key, forwarded, returned
@@ -113,8 +113,8 @@ class Relay:
         """The answer to a request that is none of ours. ``path`` is below the API root and may have a query.
 
         A body that comes in pieces has ``length`` bytes, None if that is not known.
-        It comes back as it is, except that an error that is not JSON, or is about the key and may repeat it, becomes an
-        ``UpstreamError``.
+        It comes back as it is, except that an error that is not JSON, or is about the key, becomes an
+        ``UpstreamError``, and that no error repeats the key.
         """
         log.mode, log.backend = "bytes", self._backend.api_root
         log.asked = perf_counter()
@@ -123,7 +123,8 @@ class Relay:
         reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
         if reply.status in (401, 403) or (reply.status >= 400 and "json" not in (reply.header("content-type") or "")):
             raise await self._error(reply, url)
-        return ByteReply(reply.status, returned(reply.headers), await Begun.wait(_pieces(reply)))
+        pieces = _pieces(reply) if reply.status < 400 else self._without_key(reply)
+        return ByteReply(reply.status, returned(reply.headers), await Begun.wait(pieces))
 
     async def models(self, headers: Headers) -> list[Model]:
         """The models that can be asked for, the configured one first. Raises ``UpstreamError``."""
@@ -282,7 +283,12 @@ class Relay:
     def _hide_key(self, error: UpstreamError) -> None:
         """Some backends repeat the key that they were given."""
         if self._backend.config.key:
-            error.message = error.message.replace(self._backend.config.key, "[the key]")
+            error.message = error.message.replace(self._backend.config.key, HIDDEN.decode())
+
+    async def _without_key(self, reply: UpstreamReply) -> AsyncGenerator[bytes, None]:
+        key = self._backend.config.key
+        body = await reply.read()
+        yield body.replace(key.encode(), HIDDEN) if key else body
 
     async def _generation(self, headers: Headers, body: bytes, log: RequestLog) -> UpstreamReply:
         """The reply to a chat request. Raises as ``_open`` does."""

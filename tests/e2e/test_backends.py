@@ -136,6 +136,20 @@ def test_a_replica_that_restarts_is_not_noticed() -> None:
             assert len(steady.chats) == 4
 
 
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_no_error_repeats_the_backend_s_key(status: int) -> None:
+    with Backend() as backend:
+        told = {"error": {"message": "You sent Bearer sk-secret.", "code": "x"}}
+        refusal = body(told, status, "application/json", ("x-note", "1"))
+        backend.routes["/v1/embeddings"] = refusal
+        with proxy_before_all(BackendConfig(backend.url, dispatcher="native", key="sk-secret")) as url:
+            for path in ("/v1/embeddings", "/v1/chat/completions"):
+                backend.script(refusal)
+                answer = post(url + path, json={"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+                assert answer.status_code == status
+                assert "You sent Bearer [the key]." in answer.json()["error"]["message"]
+
+
 def test_an_answer_that_has_begun_is_not_begun_again_elsewhere() -> None:
     with says("ant") as ant, says("bee") as bee:
         ant.script(sse(*[f'data: {{"choices": [{{"index": 0, "delta": {{"content": "{n}"}}}}]}}\n\n' for n in "12"]))

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from proxy.core.errors import UpstreamError
 from proxy.relay.answers import Begun
 
 
@@ -31,6 +32,17 @@ async def test_nothing_is_lost_by_waiting_for_the_first() -> None:
 async def test_a_failure_before_the_first_is_told_at_once() -> None:
     with pytest.raises(ValueError, match="early"):
         await Begun.wait(Source(failure=ValueError("early")).run())
+
+
+@pytest.mark.parametrize("items", [(), (1,)])
+async def test_a_backend_s_failure_is_amended_whenever_it_comes(items: tuple[int, ...]) -> None:
+    def amend(error: UpstreamError) -> None:
+        error.message = "amended"
+
+    source = Source(*items, failure=UpstreamError("raw"))
+    with pytest.raises(UpstreamError) as caught:
+        [item async for item in await Begun.wait(source.run(), amend)]
+    assert caught.value.message == "amended"
 
 
 async def test_a_later_failure_is_told_in_its_place() -> None:
