@@ -22,14 +22,15 @@ SHORTEST_SECRET = 8
 
 HIDDEN = b"[the key]"
 _SHORTEST_RUN = 512
+_STRIDE = _SHORTEST_RUN // 2  # whatever is that long has one of these within
 _RUN = rb"((?:[A-Za-z0-9+/=_-]|\\/){%d,}+)" % _SHORTEST_RUN
 _BASE64 = (re.compile(rb";base64," + _RUN), re.compile(b'"' + _RUN))  # two: a fixed beginning is what makes them fast
 
 
 def without_images(data: bytes) -> bytes:
     """``data`` with a marker for each long run of base64 that is one: an image, sound, a file."""
-    if max(map(len, data.split(b'"'))) < _SHORTEST_RUN:  # which is most requests, and quickly seen
-        return data
+    if not any(data.find(b'"', at, at + _STRIDE) < 0 for at in range(0, len(data) - _STRIDE, _STRIDE)):
+        return data  # a quote in each stretch: no run is long enough, as in most requests
     for pattern in _BASE64:
         data = pattern.sub(_marker, data)
     return data
