@@ -15,6 +15,7 @@ from proxy.core.events import Problem, shorten
 from proxy.core.model import Json, Tool
 
 _LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept, a bound on memory
+_MOST_NAMED = 50  # tools that are named for each call of an unknown one: the prompt has all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,16 @@ class ToolSet:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._schemas: dict[str, ToolSchema] = {}
+        self._meant: dict[str, str | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._tools)
 
     def declares(self, name: str) -> str | None:
         """The declared name that ``name`` stands for, None if there is none or more than one."""
-        return match_name(name, self._tools)
+        if name not in self._meant:
+            self._meant[name] = match_name(name, self._tools)
+        return self._meant[name]
 
     def knows_values(self, call: RawCall) -> bool:
         """Whether the tool is declared and names each parameter that ``call`` gives."""
@@ -77,7 +81,9 @@ class ToolSet:
         name = self.declares(raw.name)
         if name is None:
             if self._tools:
-                offered = ", ".join(sorted(self._tools))
+                offered = ", ".join(sorted(self._tools)[:_MOST_NAMED])
+                if len(self._tools) > _MOST_NAMED:
+                    offered += f" and {len(self._tools) - _MOST_NAMED} more"
                 problems.append(Problem("unknown_tool", f"There is no tool {raw.name!r}; there are: {offered}.", index))
             return Resolved(raw.name, _arguments(raw, ToolSchema(None)), tuple(problems), declared=False, valid=False)
         if name != raw.name:

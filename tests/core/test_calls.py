@@ -41,6 +41,12 @@ def test_an_unknown_name_passes_with_the_names_there_are() -> None:
     assert "get_weather" in call.problems[0].message
 
 
+def test_of_very_many_tools_a_few_are_named() -> None:
+    tools = ToolSet([Tool(f"tool_{number:04}") for number in range(1000)])
+    (problem,) = tools.resolve(RawCall("teleport", "{}"), 0).problems
+    assert problem.message.endswith("tool_0048, tool_0049 and 950 more.")
+
+
 def test_without_tools_no_name_is_unknown() -> None:
     assert ToolSet(()).resolve(RawCall("anything", "{}"), 0).problems == ()
 
