@@ -55,8 +55,10 @@ def came_to_it(printed: str) -> bool:
 
 HERE = Path(__file__).parent
 
-STREAMS: Sequence[Loop] = (
+FRAMEWORKS: Sequence[Loop] = (
     Loop("LangChain", "Chat Completions", ["langchain", "langchain-openai"], HERE / "langchain_stream.py"),
     Loop("Pydantic AI", "Chat Completions", ["pydantic-ai-slim[openai]"], HERE / "pydantic_ai_stream.py"),
+    Loop("OpenAI Agents SDK", "Chat Completions, Responses", ["openai-agents"], HERE / "openai_agents.py"),
+    Loop("LiteLLM", "Chat Completions, Messages", ["litellm"], HERE / "litellm_loop.py"),
 )
-"""Frameworks for Python, streamed. To add one, add its row."""
+"""Frameworks for Python. To add one, add its row."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.clients.agents import AGENTS
-from tests.clients.loops import STREAMS
+from tests.clients.loops import FRAMEWORKS
 from tests.clients.programs import PROGRAMS
 from tests.clients.table import Row, markdown
 
@@ -57,4 +57,4 @@ def main(clients: Sequence[Client], words: str | None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([*PROGRAMS, *STREAMS, *AGENTS], __doc__))
+    sys.exit(main([*PROGRAMS, *FRAMEWORKS, *AGENTS], __doc__))
