@@ -91,7 +91,7 @@ def measure(programs: list[Program], size: Size) -> Figures:
         if program.process:
             found["memory"][program.name].append(load(program, "open_streams", count=size.opened)["bytes"] / 1000)
         if size.many:
-            many = load(program, "many", count=size.many, rate=8, seconds=10.0)
+            many = load(program, "many", count=size.many, rate=8, seconds=20.0)
             found["many"][program.name].append(many["load"])
             found["many_worst"][program.name].append(many["worst_us"] / 1000)
     return {key: {name: statistics.median(each) for name, each in by.items()} for key, by in found.items()}

@@ -22,6 +22,9 @@ PATH = b"/v1/chat/completions"
 WARM_UP = 0.2
 """The share of requests, or of a stream's time, that comes before anything is counted."""
 
+BEGIN = 200
+"""Of very many streams, those that begin in a second."""
+
 Result = dict[str, float]
 
 
@@ -114,8 +117,10 @@ async def requests(port: int, process: int, count: int, connections: int) -> Res
     return {"cpu_us": spent / (count - warm) * 1e6, "median_us": statistics.median(taken[warm:])}
 
 
-async def streams(port: int, process: int, count: int, rate: float, seconds: float) -> Result:
-    """So many streams at a time, each of ``rate`` tokens a second. They begin one after another."""
+async def streams(
+    port: int, process: int, count: int, rate: float, seconds: float, spread: float | None = None
+) -> Result:
+    """So many streams at a time, each of ``rate`` tokens a second. They begin one after another, within ``spread``."""
     delays: list[int] = []
     firsts: list[int] = []
     counting = False
@@ -152,7 +157,7 @@ async def streams(port: int, process: int, count: int, rate: float, seconds: flo
         clients[came] = await connect(port, came, ended)
     loop = asyncio.get_running_loop()
     start = loop.time()
-    spread = min(seconds * WARM_UP, 1.0)
+    spread = min(seconds * WARM_UP, 1.0) if spread is None else spread
     for at, client in enumerate(clients.values()):
         await asyncio.sleep(max(0.0, start + spread * at / count - loop.time()))
         client.send(payload)
@@ -218,7 +223,7 @@ async def many(port: int, process: int, count: int, rate: float, seconds: float)
     """Very many streams at a time, and the share of a core that they take."""
     at = now()
     begun = cpu(process)
-    found = await streams(port, process, count, rate, seconds)
+    found = await streams(port, process, count, rate, seconds, spread=count / BEGIN)
     return {**found, "load": (cpu(process) - begun) / ((now() - at) / 1e6)}
 
 
