@@ -60,6 +60,7 @@ _HOPELESS = re.compile(
 """Said with a 5xx, but about the request: sending it again is no use."""
 
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
+_HEAD = 4096  # characters of a page in which its title is looked for
 _HTML = re.compile(r"\s*(?:<!doctype html|<html|<head|<body)", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model.{0,200}(?:not found|does not exist|not exist|unknown|not loaded)|no such model", re.IGNORECASE | re.DOTALL
@@ -212,7 +213,7 @@ def describe(text: str) -> str:
     if not text:
         return "nothing"
     if _HTML.match(text):
-        title = _TITLE.search(text)
+        title = _TITLE.search(text, 0, _HEAD)
         return f"an HTML page ({shorten(title[1] or title[2] or '')!r})" if title else "an HTML page"
     return repr(shorten(text))
 

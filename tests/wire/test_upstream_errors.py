@@ -94,6 +94,7 @@ def test_ollama_hands_on_the_error_of_its_engine_as_text() -> None:
         (503, b"<!DOCTYPE html>\n<h1>Busy</h1>", 502, "an HTML page ('Busy') with status 503"),
         (200, b"<html><body>hello</body></html>", 502, "an HTML page with status 200"),
         (413, b"<html><title>413 Too Large</title></html>", 413, "an HTML page ('413 Too Large')"),
+        (502, b"<html>" + b"<title>" * 140_000, 502, "an HTML page with status 502"),  # not all of it is looked through
         (500, b"", 502, "nothing with status 500"),
         (500, b" \n", 502, "nothing with status 500"),
         (404, b"", 404, "nothing with status 404"),

@@ -12,7 +12,8 @@ NAME_KEYS = ("name", "tool_name", "function_name", "function", "tool")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input")
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
 _LABELS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "description", "thought", "reasoning"})
-_FENCED = re.compile(r"\s*```\w*[ \t]*\n?(.*?)\n?\s*```\s*", re.DOTALL)
+_FENCE = "```"
+_OPENING = re.compile(_FENCE + r"\w*+[ \t]*+\n?")
 
 FIRST_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
 """The keys by which a call object may begin."""
@@ -20,8 +21,11 @@ FIRST_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPERS, "id", "type", "c
 
 def unfence(text: str) -> str:
     """``text`` without a code fence around the whole of it."""
-    fenced = _FENCED.fullmatch(text)
-    return fenced[1] if fenced else text
+    whole = text.strip()
+    opening, end = _OPENING.match(whole), len(whole) - len(_FENCE)
+    if opening is None or opening.end() > end or not whole.endswith(_FENCE):
+        return text
+    return whole[opening.end() : end].rstrip()
 
 
 def calls_in(text: str, *, keyed: bool = False) -> list[Item]:

@@ -69,9 +69,21 @@ def test_keyed_objects() -> None:
     assert calls_in("{}", keyed=True) == [Leftover("{}")]
 
 
-def test_unfence() -> None:
-    assert unfence("```json\n{}\n```") == "{}"
-    assert unfence("{} ```") == "{} ```"
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("```json\n{}\n```", "{}"),
+        (" ``` \n\n {} \n\n```\n", "\n {}"),
+        ("```{}```", "{}"),
+        ("``````", ""),
+        ("`````", "`````"),
+        ("```json", "```json"),
+        ("{} ```", "{} ```"),
+        (f"```{' ' * 100_000}x", f"```{' ' * 100_000}x"),  # a search that tries all ways would not come back
+    ],
+)
+def test_unfence(text: str, inside: str) -> None:
+    assert unfence(text) == inside
 
 
 @pytest.mark.parametrize(
