@@ -15,7 +15,7 @@ from proxy.transport.address import locate
 
 HERE = "http://user:secret@localhost:8080/v1?key=secret"
 THERE = "http://user:secret@models.example/v1?key=secret"
-KEY = ConnectionKey("models.example", 80, False, True, None, None, None, None)
+KEY = ConnectionKey._make(["models.example", 80, False, True, *[None] * (len(ConnectionKey._fields) - 4)])
 
 
 def explain(cause: Exception, url: str = THERE, proxy: str | None = None) -> UpstreamError:
