@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from itertools import groupby
 from time import perf_counter
 
@@ -77,61 +77,60 @@ class Pump:
         self._taken = taken
         self._context = context
 
-    async def batches(self) -> AsyncGenerator[list[Event], None]:
+    def batches(self) -> AsyncGenerator[list[Event], None]:
         """The client's events, as many at a time as the backend's came; a batch may be empty.
 
         The first batch comes with the backend's first event, ``Finish`` and ``Usage`` with the last. Raises
         ``UpstreamError`` when the backend reports an error or breaks off; what text was held back has then come, and
         of a call only what is complete. Closes the reply in any case, at once when nothing more of it counts.
         """
-        async with self._reply:
-            if self._streamed:
-                async for batch in self._stream():
-                    yield batch
-            else:
-                body = await self._reply.read()
-                self._log.answered = perf_counter()
-                events = decode_reply(body, taken=self._taken)
-                yield self._read(events) + self._end()
+        return self._stream() if self._streamed else self._whole()
 
-    async def _stream(self) -> AsyncIterator[list[Event]]:
-        sse = SseDecoder()
-        decoder = ChunkDecoder(taken=self._taken)
-        rest: list[Event] = []
-        failure: UpstreamError | None = None
-        try:
-            while data := await read_within(self._reply, PATIENCE if decoder.finished else None):
-                frames = sse.feed(data)
-                events, failure = _decode(decoder, frames)
-                batch = self._read(events)
-                done = self._reader.done
-                if done:
-                    await self._reply.aclose()
-                if done or failure or decoder.saw_done:
-                    rest = batch
-                    break
-                if frames:
-                    yield batch
-            else:
-                events, failure = _decode(decoder, sse.close())
-                rest = self._read(events)
-            if failure and not self._reader.done:
-                raise failure
-            rest += self._read(decoder.close())
-            if not (decoder.finished or decoder.saw_done or self._reader.done):
-                raise UpstreamError(BROKE_OFF, code="backend_broke_off")
-        except UpstreamError:
-            if not decoder.finished:
-                held = self._note([event for event in self._reader.close("error") if not isinstance(event, Finish)])
-                if rest or not all(isinstance(event, Problem) for event in held):  # else nothing has come of the reply
-                    yield rest + held
-                raise
-            rest += self._read(decoder.close())
-        self._log.answered = perf_counter()
-        yield rest + self._end()
-        with contextlib.suppress(TimeoutError, UpstreamError):
-            async with asyncio.timeout(LINGER):
-                await self._reply.receive()
+    async def _whole(self) -> AsyncGenerator[list[Event], None]:
+        async with self._reply:
+            body = await self._reply.read()
+            self._log.answered = perf_counter()
+            yield self._read(decode_reply(body, taken=self._taken)) + self._end()
+
+    async def _stream(self) -> AsyncGenerator[list[Event], None]:
+        async with self._reply:
+            sse = SseDecoder()
+            decoder = ChunkDecoder(taken=self._taken)
+            rest: list[Event] = []
+            failure: UpstreamError | None = None
+            try:
+                while data := await read_within(self._reply, PATIENCE if decoder.finished else None):
+                    frames = sse.feed(data)
+                    events, failure = _decode(decoder, frames)
+                    batch = self._read(events)
+                    done = self._reader.done
+                    if done:
+                        await self._reply.aclose()
+                    if done or failure or decoder.saw_done:
+                        rest = batch
+                        break
+                    if frames:
+                        yield batch
+                else:
+                    events, failure = _decode(decoder, sse.close())
+                    rest = self._read(events)
+                if failure and not self._reader.done:
+                    raise failure
+                rest += self._read(decoder.close())
+                if not (decoder.finished or decoder.saw_done or self._reader.done):
+                    raise UpstreamError(BROKE_OFF, code="backend_broke_off")
+            except UpstreamError:
+                if not decoder.finished:
+                    held = self._note([event for event in self._reader.close("error") if not isinstance(event, Finish)])
+                    if rest or not all(isinstance(event, Problem) for event in held):  # else nothing came of the reply
+                        yield rest + held
+                    raise
+                rest += self._read(decoder.close())
+            self._log.answered = perf_counter()
+            yield rest + self._end()
+            with contextlib.suppress(TimeoutError, UpstreamError):
+                async with asyncio.timeout(LINGER):
+                    await self._reply.receive()
 
     def _read(self, events: Sequence[Event]) -> list[Event]:
         """The client's events for the backend's."""

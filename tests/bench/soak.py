@@ -1,10 +1,11 @@
-"""Whether the proxy's memory stays flat: ``python -m tests.bench.soak [--streams 200] [--minutes 10]``.
+"""Whether the proxy's memory stays flat: ``python -m tests.bench.soak [--streams 200] [--minutes 10] [--keeping]``.
 
 The proxy and a scripted backend are processes of their own. So many clients ask one thing after another: streams, whole
 calls, long arguments, conversations, broken requests; and some leave in the middle. What the proxy keeps on purpose, up
-to a bound, is left out: the inspector's exchanges, and the answers that Responses may refer to. The first third of the
-time warms up. The exit code is 1 if the resident memory grew by more than a tenth after that, if files were left open,
-if the proxy counted an error of its own, or if it was not well in the end.
+to a bound, is left out unless ``--keeping`` is given: the inspector's exchanges, and the answers that Responses may
+refer to; both have come to their bound when the first third of the time is over, which warms up. The exit code is 1 if
+the resident memory grew by more than a tenth after that, if files were left open, if the proxy counted an error of its
+own, or if it was not well in the end.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Soak:
 
     url: str
     until: float
+    keeping: bool
     outcomes: Counter[str] = field(default_factory=Counter)
 
     async def client(self, number: int) -> None:
@@ -72,7 +74,7 @@ class Soak:
             "max_tokens": dice.randrange(20, 200),
         }
         asked["input" if surface == "responses" else "messages"] = turns
-        asked |= {"tools": [_tool(surface)], "store": False}
+        asked |= {"tools": [_tool(surface)], "store": self.keeping}
         content = b"{" if dice.random() < 0.02 else json.dumps(asked).encode()
         leaves = dice.random() < 0.1
         async with http.stream("POST", PATHS[surface], content=content) as answer:
@@ -103,10 +105,12 @@ def slope(samples: Sequence[Sample]) -> float:
     return statistics.linear_regression([each.at / 60 for each in samples], [each.megabytes for each in samples]).slope
 
 
-async def soak(url: str, process: int, streams: int, minutes: float) -> tuple[list[Sample], Counter[str]]:
+async def soak(
+    url: str, process: int, streams: int, minutes: float, *, keeping: bool
+) -> tuple[list[Sample], Counter[str]]:
     """Samples while clients ask, and how their requests ended."""
     begun = time.monotonic()
-    work = Soak(url, begun + minutes * 60)
+    work = Soak(url, begun + minutes * 60, keeping)
     samples = [sample(process, begun)]
     async with asyncio.TaskGroup() as clients:
         for number in range(streams):
@@ -129,9 +133,10 @@ async def well(url: str) -> str:
     return "\n".join(line for line in page.splitlines() if 'fault="proxy"' in line)
 
 
-def proxy_before(port: int) -> contextlib.AbstractContextManager[Program]:
+def proxy_before(port: int, *, keeping: bool) -> contextlib.AbstractContextManager[Program]:
     """``toolgraft serve`` in front of the backend at ``port``."""
-    command = ["-c", SERVE, "serve", "--backend", f"http://127.0.0.1:{port}/v1", "--port", "0", "--inspector", "off"]
+    command = ["-c", SERVE, "serve", "--backend", f"http://127.0.0.1:{port}/v1", "--port", "0"]
+    command += ["--inspector", "on" if keeping else "off"]
     return started("toolgraft", command, r"Toolgraft listens on http://127\.0\.0\.1:(\d+)/v1 .*")
 
 
@@ -140,11 +145,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--streams", type=int, default=200)
     options.add_argument("--minutes", type=float, default=10.0)
+    options.add_argument("--keeping", action="store_true", help="with what is kept on purpose, as by default")
     given = options.parse_args()
-    with backend() as model, proxy_before(model.port) as proxy:
+    with backend() as model, proxy_before(model.port, keeping=given.keeping) as proxy:
         url = f"http://127.0.0.1:{proxy.port}"
         before = sample(proxy.process, time.monotonic())
-        samples, outcomes = uvloop.run(soak(url, proxy.process, given.streams, given.minutes))
+        samples, outcomes = uvloop.run(soak(url, proxy.process, given.streams, given.minutes, keeping=given.keeping))
         time.sleep(2.0)
         after = sample(proxy.process, time.monotonic())
         own = uvloop.run(well(url))
