@@ -56,6 +56,8 @@ async def _best(
     events: list[Event], send: Send, *, prepared: Request, request: Request, times: int, log: RequestLog
 ) -> list[Event]:
     """``events``, the whole of a reply, or those of a better one."""
+    if not any(isinstance(event, Problem) and is_fault(event) for event in events):
+        return events
     reply = collect(events)
     usages = [reply.usage]
     for _ in range(times):
