@@ -9,6 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "proxy").rglob("*.py"))
 MOST_LINES = 400
+TABLES = {"core/dialects.py"}
+"""Modules that are one table: as long as it has rows."""
 
 TESTED_ELSEWHERE = {
     "__main__.py": "test_cli.py",
@@ -41,7 +43,7 @@ def test_every_module_has_its_test(module: Path) -> None:
     assert (ROOT / "tests" / test).is_file(), f"{name} wants tests/{test}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=relative)
+@pytest.mark.parametrize("module", [module for module in MODULES if relative(module) not in TABLES], ids=relative)
 def test_no_module_holds_two_things(module: Path) -> None:
     assert len(module.read_text().splitlines()) <= MOST_LINES
 

@@ -30,6 +30,7 @@ from proxy.core.notations import (
     PAIRS,
     PLAMO_CALL,
     PYTHON,
+    SOLAR_CALL,
     STEP_TAGS,
     functions,
     invoke,
@@ -380,6 +381,15 @@ DIALECTS: tuple[Dialect, ...] = (
             Form("<function name=", (functions("<function name=", "<param name="),), kept=True),
             Form("<functionname=", (functions("<functionname=", "<paramname="),), kept=True),
         ),
+    ),
+    Dialect(
+        name="solar",
+        source="Solar Open chat template",
+        models=r"\bsolar",
+        forms=(Form("<|tool_call:begin|>", (SOLAR_CALL,), ("<|tool_call:end|>",)),),
+        reasoning=(Reasoning("<|think|>", "<|end|>"),),
+        wrappers=("<|end|><|begin|>assistant", "<|begin|>assistant", "<|content|>", "<|tool_calls|>"),
+        terminators=("<|end|>", "<|calls|>", "<|flush|>"),
     ),
     Dialect(
         name="functionary",

@@ -81,6 +81,7 @@ KIMI_CALL = headed(
     r"(?:functions\.)?(?P<name>[\w./-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
     until="<|tool_call_argument_begin|>",
 )
+SOLAR_CALL = headed(r"[\w-]*<\|tool_call:name\|>(?P<name>[^<]+)<\|tool_call:args\|>\s*", until="<|tool_call:args|>")
 PLAMO_CALL = headed(
     r"<\|plamo:begin_tool_name:plamo\|>(?P<name>[^<]+)<\|plamo:end_tool_name:plamo\|>\s*"
     r"<\|plamo:begin_tool_arguments:plamo\|>(?:<\|plamo:constrain\|>\w+)?<\|plamo:msg\|>\s*",
