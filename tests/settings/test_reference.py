@@ -14,16 +14,6 @@ from proxy.settings.reference import example, table, tables
 from tests.support.conversations import FIXTURES
 
 ROOT = FIXTURES.parent
-DOCUMENTS = ("README.md", "docs/configuration.md", "docs/backends.md", "docs/operations.md")
-
-
-def snippets() -> list[tuple[str, str]]:
-    found = []
-    for name in DOCUMENTS:
-        text = (ROOT / name).read_text("utf-8")
-        blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-        found += [(name, block) for block in blocks if "[[backend]]" in block]  # others are other programs' files
-    return found
 
 
 def test_the_documentation_has_the_tables_as_they_are() -> None:
@@ -40,21 +30,6 @@ def test_a_table_has_the_variables_where_there_are_any() -> None:
     assert with_them[0] == "| key | meaning | default | flag | environment |"
     assert with_them[2].endswith('| `"127.0.0.1"` | `--host` | `TOOLGRAFT_HOST` |')
     assert "environment" not in table(SERVER[:1], None)
-
-
-@pytest.mark.parametrize(("name", "snippet"), snippets())
-def test_the_examples_of_the_documentation_load(
-    name: str, snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "toolgraft.toml"
-    file.write_text(snippet)
-    (tmp_path / "tools.jinja").write_bytes((FIXTURES / "prompts" / "own.jinja").read_bytes())
-    keys = dict.fromkeys(re.findall(r'key_env = "(\w+)"', snippet), "sk-1")
-    assert load({}, keys, file).backends
-
-
-def test_there_are_examples_in_each_document() -> None:
-    assert {name for name, _ in snippets()} == set(DOCUMENTS)
 
 
 def test_the_example_changes_nothing_as_it_is(tmp_path: Path) -> None:
