@@ -173,15 +173,20 @@ class Pump:
             logger.warning("request %s: %s", self._log.id, finding)
 
 
-def _decode(decoder: ChunkDecoder, frames: Iterable[Frame]) -> tuple[list[Event], UpstreamError | None]:
+def _decode(decoder: ChunkDecoder, frames: Sequence[Frame]) -> tuple[list[Event], UpstreamError | None]:
     """The events of ``frames`` up to the first that is an error, and that error."""
     events: list[Event] = []
-    for frame in frames:
+    at = 0
+    while True:
+        alike, at = decoder.alike(frames, at)
+        events += alike
+        if at == len(frames):
+            return events, None
         try:
-            events += decoder.feed(frame)
+            events += decoder.feed(frames[at])
         except UpstreamError as error:
             return events, error
-    return events, None
+        at += 1
 
 
 def _joined(events: Sequence[Event]) -> Iterable[Event]:

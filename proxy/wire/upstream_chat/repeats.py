@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+
+from proxy.wire.sse import Frame
 
 _CONTENT = re.compile(r'"content"\s*:\s*"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]+')
@@ -26,17 +29,27 @@ class Repeats:
         self._after = ""
         self._misses = 0
 
-    def text(self, data: str) -> str | None:
-        """The text of a chunk that is like the one that was learned from, None if it has to be read as JSON."""
+    def texts(self, frames: Sequence[Frame], at: int = 0) -> tuple[str, int]:
+        """The text of the frames from ``at`` on that are like the one that was learned from, all together, and the
+        index of the first that is not, which has to be read as JSON.
+        """
         before, after = self._before, self._after
-        if not before or not data.startswith(before) or not data.endswith(after):
-            return None
-        found = _STRING.fullmatch(data, len(before), len(data) - len(after))
-        if found is None:
-            return None
+        start, behind = len(before), len(after)
+        pieces: list[str] = []
+        if before:
+            for index in range(at, len(frames)):
+                data = frames[index].data
+                if frames[index].event != "message" or not data.startswith(before) or not data.endswith(after):
+                    break
+                found = _STRING.fullmatch(data, start, len(data) - behind)
+                if found is None:
+                    break
+                pieces.append(found[0])
+        if not pieces:
+            return "", at
         self._misses = 0
-        text = found[0]
-        return str(json.loads(f'"{text}"')) if "\\" in text else text
+        text = "".join(pieces)
+        return str(json.loads(f'"{text}"')) if "\\" in text else text, at + len(pieces)
 
     def learn(self, data: str, text: str) -> None:
         """The chunk ``data`` was read as JSON, and says ``text`` and nothing else."""

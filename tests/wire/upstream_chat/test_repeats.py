@@ -5,7 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.events import TextDelta
+from proxy.core.collect import collect
+from proxy.core.events import Event, TextDelta
 from proxy.wire import jsonio
 from proxy.wire.sse import Frame
 from proxy.wire.upstream_chat import ChunkDecoder
@@ -22,11 +23,16 @@ def learned(text: str = "one") -> Repeats:
     return repeats
 
 
+def read(repeats: Repeats, data: str) -> str | None:
+    found, taken = repeats.texts([Frame("message", data)])
+    return found if taken else None
+
+
 def test_the_text_of_a_chunk_like_another() -> None:
     repeats = learned()
-    assert repeats.text(chunk(" two, three: {4}")) == " two, three: {4}"
-    assert repeats.text(chunk("vier €")) == "vier €"
-    assert repeats.text(chunk('a "quote"\n\t\\')) == 'a "quote"\n\t\\'
+    assert read(repeats, chunk(" two, three: {4}")) == " two, three: {4}"
+    assert read(repeats, chunk("vier €")) == "vier €"
+    assert read(repeats, chunk('a "quote"\n\t\\')) == 'a "quote"\n\t\\'
 
 
 def test_what_is_different_is_left_to_json() -> None:
@@ -43,8 +49,8 @@ def test_what_is_different_is_left_to_json() -> None:
         chunk("one", usage={}),
         '{"choices": [{"index": 0, "delta": {"content": "one", "role": "x"}}], "created": 1}',
     ):
-        assert repeats.text(data) is None
-    assert Repeats().text(chunk("one")) is None
+        assert read(repeats, data) is None
+    assert read(Repeats(), chunk("one")) is None
 
 
 def test_nothing_is_learned_where_it_is_not_plain_which_string_it_was() -> None:
@@ -56,15 +62,15 @@ def test_nothing_is_learned_where_it_is_not_plain_which_string_it_was() -> None:
     ):
         repeats = Repeats()
         repeats.learn(data, text)
-        assert repeats.text(data) is None
+        assert read(repeats, data) is None
 
 
 def test_learning_is_given_up_where_no_chunk_is_like_another() -> None:
     repeats = Repeats()
     for number in range(100):
         repeats.learn(chunk("one", created=number), "one")
-    assert repeats.text(chunk("one", created=99)) is None
-    assert repeats.text(chunk("one", created=15)) == "one"
+    assert read(repeats, chunk("one", created=99)) is None
+    assert read(repeats, chunk("one", created=15)) == "one"
 
 
 @given(st.lists(st.text(), max_size=8), st.booleans())
@@ -75,3 +81,18 @@ def test_a_stream_says_what_its_chunks_say(texts: list[str], ascii: bool) -> Non
         said = "".join(event.text for event in decoder.feed(Frame("message", data)) if isinstance(event, TextDelta))
         wanted = jsonio.loads(data)["choices"][0]["delta"]["content"]
         assert said == wanted
+
+
+@given(st.lists(st.text() | st.sampled_from(["a", "\n", "€"]), max_size=20))
+def test_chunks_together_say_what_each_says(texts: list[str]) -> None:
+    frames = [Frame("message", json.dumps({"choices": [{"delta": {"content": text}}]})) for text in texts]
+    alone, together = ChunkDecoder(), ChunkDecoder()
+    said = [event for frame in frames for event in alone.feed(frame)]
+    told: list[Event] = []
+    at = 0
+    while at < len(frames):
+        events, at = together.alike(frames, at)
+        told += events
+        told += together.feed(frames[at]) if at < len(frames) else []
+        at += 1
+    assert collect([*told, *together.close()]) == collect([*said, *alone.close()])
