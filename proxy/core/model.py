@@ -154,6 +154,12 @@ class Tool:
         )
 
 
+class KeptTools(tuple[Tool, ...]):
+    """Tools, none too large, that are kept for further requests that offer them. So may be what is made of them."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
     """What the client allows. ``named`` needs ``name``. ``allowed`` filters the tools (OpenAI's ``allowed_tools``)."""

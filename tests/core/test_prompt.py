@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proxy.core.definitions import definition
 from proxy.core.errors import ClientError
-from proxy.core.model import Request, Tool, ToolChoice
+from proxy.core.model import KeptTools, Request, Tool, ToolChoice
 from proxy.core.prompt import (
     STYLES,
     PromptOptions,
@@ -258,8 +258,11 @@ def test_any_object_for_the_answer_is_described() -> None:
     assert "one JSON object" in render_format({"type": "json_schema", "json_schema": {"name": "a"}})
 
 
-def test_the_prompt_of_the_same_tools_is_made_once() -> None:
-    request = Request((), tools=(WEATHER,))
+def test_the_prompt_of_the_same_tools_is_made_once_if_they_are_kept() -> None:
+    request = Request((), tools=KeptTools((WEATHER,)))
     options = PromptOptions(style="compact")
     assert render_prompt(request, options) is render_prompt(Request((), tools=request.tools), options)
+    others = Request((), tools=(WEATHER,))
+    assert render_prompt(others, options) == render_prompt(request, options)
+    assert render_prompt(others, options) is not render_prompt(others, options)  # they may be large
     assert render_prompt(request) == render_protocol(request.tools)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from proxy.core.errors import ClientError
-from proxy.core.model import AUTO, Json, Tool, ToolChoice
+from proxy.core.model import AUTO, Json, KeptTools, Tool, ToolChoice
 from proxy.wire import jsonio
 from proxy.wire.choices import check_choice, refuse_client_side
 
@@ -57,7 +57,8 @@ def _tools(raw: list[Json], field: str) -> tuple[tuple[Tool, ...], tuple[str, ..
 def _kept(text: bytes, field: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     raw = jsonio.loads(text)
     assert isinstance(raw, list)  # noqa: S101 (it was one)
-    return _read_tools(raw, field)
+    tools, dropped = _read_tools(raw, field)
+    return KeptTools(tools), dropped
 
 
 def _read_tools(raw: list[Json], field: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:

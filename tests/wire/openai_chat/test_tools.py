@@ -1,7 +1,7 @@
 import pytest
 
 from proxy.core.errors import ClientError
-from proxy.core.model import AUTO, Json, Tool, ToolChoice
+from proxy.core.model import AUTO, Json, KeptTools, Tool, ToolChoice
 from proxy.wire.openai_chat.tools import read_offer
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -174,6 +174,8 @@ def test_the_same_tools_are_read_once() -> None:
     assert read_offer({"tools": other}).tools[0].extra != read_offer({"tools": [CLOCK]}).tools[0].extra
     large = [{"type": "function", "function": {"name": "f", "description": "long" * 40_000}}]
     assert read_offer({"tools": large}).tools is not read_offer({"tools": large}).tools
+    assert isinstance(read_offer({"tools": TOOLS}).tools, KeptTools)
+    assert not isinstance(read_offer({"tools": large}).tools, KeptTools)
 
 
 def test_what_cannot_be_written_is_still_read() -> None:
