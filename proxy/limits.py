@@ -15,6 +15,9 @@ from proxy.core.model import Json
 MOST_CLIENTS = 10_000
 """Clients whose rates are kept. Whoever was not seen for longest is forgotten, and starts anew."""
 
+LONGEST_NAME = 4096
+"""Characters of a model's name, which may be the path of a file. What is known of models is kept by their names."""
+
 LONGEST_WAIT = 60
 """Seconds after which to try again that are told at most: SDKs do not wait for longer."""
 
@@ -22,7 +25,14 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def check_counts(raw: Mapping[str, Json], *, messages: int, tools: int) -> None:
-    """Raise ``ClientError`` when a request, on any surface, has more messages or tools than that."""
+    """Raise ``ClientError`` when a request, on any surface, has more messages or tools, or too long a model's name."""
+    model = raw.get("model")
+    if isinstance(model, str) and len(model) > LONGEST_NAME:
+        raise ClientError(
+            f"`model` has {len(model):,} characters; the proxy takes {LONGEST_NAME:,} at most.",
+            code="string_above_max_length",
+            param="model",
+        )
     for field, most in (("messages", messages), ("input", messages), ("tools", tools), ("functions", tools)):
         given = raw.get(field)
         if isinstance(given, list) and len(given) > most:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from proxy.core.errors import ClientError
-from proxy.limits import MOST_CLIENTS, Rate, Slots, Turns, check_counts
+from proxy.limits import LONGEST_NAME, MOST_CLIENTS, Rate, Slots, Turns, check_counts
 
 
 class Clock:
@@ -23,6 +23,13 @@ def test_more_entries_than_allowed_are_refused(field: str) -> None:
     with pytest.raises(ClientError, match=f"`{field}` has 4 entries; the proxy takes 3 at most") as caught:
         check_counts({field: [{}] * 4}, messages=3, tools=3)
     assert (caught.value.status, caught.value.param) == (400, field)
+
+
+def test_names_of_models_are_kept_and_so_have_an_end() -> None:
+    check_counts({"model": "m" * LONGEST_NAME}, messages=1, tools=1)
+    with pytest.raises(ClientError, match="4,097 characters") as caught:
+        check_counts({"model": "m" * (LONGEST_NAME + 1)}, messages=1, tools=1)
+    assert (caught.value.status, caught.value.param) == (400, "model")
 
 
 @pytest.mark.parametrize("raw", [{}, {"messages": None}, {"input": "hello there"}, {"tools": {"a": 1, "b": 2}}])
