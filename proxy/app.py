@@ -30,7 +30,7 @@ from proxy.limits import Turns, check_counts
 from proxy.metrics import Metrics
 from proxy.relay import Ask, ByteReply, Routes
 from proxy.relay.models import models_body
-from proxy.surfaces.base import Shape, Surface
+from proxy.surfaces.base import MOST_NAMED, Shape, Surface
 from proxy.surfaces.chat import Chat
 from proxy.surfaces.memory import Memory
 from proxy.surfaces.messages import Messages
@@ -243,7 +243,7 @@ class App:
                 await send_bytes(exchange, answer)
                 return
             async with aclosing(answer.batches) as batches:
-                log.dropped_tools = await apart(ask.size, lambda: asked.dropped)
+                log.dropped_tools = await apart(ask.size, lambda: ",".join(asked.dropped)[:MOST_NAMED])
                 if asked.stream:
                     voice.encoder = await apart(ask.size, asked.encoder)
                     await send_events(exchange, asked, voice.encoder, answer, log)

@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TextIO, TypeAlias
 
@@ -64,7 +63,7 @@ class RequestLog:
     completion_tokens: int | None = None
     estimated: bool = False
     problems: Counter[str] = field(default_factory=Counter)
-    dropped_tools: Sequence[str] = ()
+    dropped_tools: str = ""
     reasks: int = 0
     rescued: int = 0
     warning: str | None = None
@@ -125,7 +124,7 @@ class RequestLog:
             "calls": self.calls,
             "repairs": self.repairs,
             "problems": dict(self.problems) or None,
-            "dropped_tools": ",".join(self.dropped_tools) or None,
+            "dropped_tools": self.dropped_tools or None,
             "reasks": self.reasks or None,
             "rescued": self.rescued or None,
             "prompt_tokens": self.prompt_tokens,

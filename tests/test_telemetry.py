@@ -57,7 +57,7 @@ def test_a_request_is_one_json_object() -> None:
 
 def test_tools_that_were_left_out_are_named() -> None:
     entry = finished()
-    entry.dropped_tools = ("web_search", "a b\n")
+    entry.dropped_tools = "web_search,a b\n"
     assert ' dropped_tools="web_search,a b\\n" ' in written(entry, as_json=False)
 
 

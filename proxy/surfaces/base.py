@@ -14,7 +14,7 @@ from proxy.core.model import Json, Request
 Headers: TypeAlias = Sequence[tuple[str, str]]
 
 MOST_NAMED = 1000
-"""Characters of a header about what the client sent: many programs take no more than a few KiB of all of them."""
+"""Characters of what is named of a request in a header, of which many programs take a few KiB, or in the log."""
 
 
 @dataclass(frozen=True, slots=True)
