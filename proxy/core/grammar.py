@@ -119,7 +119,7 @@ def _grammar(rows: Iterable[Dialect], own: frozenset[str], around: Iterable[Dial
         ends=Marks({*openers, *stray_closers, *late_closers}),
         think_openers=Marks(closers_of),
         think_closers=Marks(think_closers),
-        lone_closers=think_closers - wrappers - late_closers,
+        lone_closers=think_closers - wrappers - late_closers - terminators,
         terminator_marks=Marks(terminators),
         results=Marks(RESULT_MARKS),
         marks=Marks({*plain, *_BARE, *openers, *stray_closers, *late_closers, *wrappers, *RESULT_MARKS, RESULTS_LINE}),

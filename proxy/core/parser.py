@@ -189,11 +189,11 @@ class Parser(ReasoningModes):
             else:
                 self._literal_think = mark
                 self._show(mark)
+        elif mark in table.terminators:
+            self._out.terminator(mark)
         elif mark in table.think_closers.marks:
             if self._out.has_text and mark not in table.wrappers:
                 self._show(mark)
-        elif mark in table.terminators:
-            self._out.terminator(mark)
         elif mark in RESULT_MARKS or mark == RESULTS_LINE:
             return self._result(mark, text, at, final)
         elif mark in table.stray_closers or (mark in table.late_closers and self._out.calls):

@@ -101,6 +101,13 @@ def test_reasoning_and_the_ends_of_turns_are_read_in_every_row(name: str) -> Non
     assert (reply.reasoning, reply.content) == ("Hm.", "Noon.")
 
 
+@pytest.mark.parametrize("mark", sorted(grammar().terminators))
+def test_the_end_of_a_turn_is_dropped_in_every_row(mark: str) -> None:
+    for name in (AUTO, *(row.name for row in DIALECTS)):
+        reply = parse(f"Noon.{mark}", TOOLS, dialect=name)
+        assert (reply.content, reply.reasoning) == ("Noon.", "")
+
+
 def test_headings_are_dropped_where_no_call_may_be_read() -> None:
     text = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Noon.<|return|>"
     reply = read_every_way(text, read_calls=False)
