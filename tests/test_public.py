@@ -1,46 +1,64 @@
-"""The names that others may build on, and the snippets of the README that use them."""
+"""The names that others may build on."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
+
+import pytest
 
 import proxy
-
-README = Path(__file__).parents[1] / "README.md"
 
 
 def test_the_public_names() -> None:
     assert proxy.__all__ == [
+        "BackendConfig",
+        "ClientError",
+        "Config",
+        "ConfigError",
+        "Event",
+        "Finish",
         "HistoryOptions",
         "ImagePart",
         "Message",
         "Parser",
+        "Problem",
         "PromptOptions",
+        "ReasoningDelta",
         "Reply",
         "Request",
+        "TextDelta",
         "TextPart",
         "Tool",
+        "ToolArgumentsDelta",
         "ToolCall",
+        "ToolCallEnd",
+        "ToolCallStart",
+        "ToolChoice",
         "ToolResult",
+        "ToolgraftError",
+        "UpstreamError",
+        "collect",
+        "create_app",
         "parse",
         "render_history",
         "render_prompt",
     ]
     assert all(hasattr(proxy, name) for name in proxy.__all__)
+    assert not hasattr(proxy, "Dispatcher")
 
 
-def test_the_library_snippets_of_the_readme_run() -> None:
-    snippets = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    of_the_library = [snippet for snippet in snippets if "from proxy import" in snippet]
-    assert len(of_the_library) == 2
-    for snippet in of_the_library:
-        subprocess.run([sys.executable, "-c", snippet], check=True)
+@pytest.mark.parametrize("module", ["proxy", "proxy.testing"])
+def test_a_package_imports_nothing_before_it_is_used(module: str) -> None:
+    others = ("starlette", "uvicorn", "aiohttp", "hypothesis", "pytest", "proxy.core.parser")
+    code = f"import sys, {module}; print([name for name in {others} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
-def test_the_library_needs_no_server() -> None:
-    code = "import sys, proxy; print([name for name in ('starlette', 'uvicorn', 'aiohttp') if name in sys.modules])"
+def test_the_reader_needs_no_server() -> None:
+    code = (
+        "import sys; from proxy import parse; print([name for name in ('starlette', 'aiohttp') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

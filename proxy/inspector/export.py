@@ -6,8 +6,8 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 
-from proxy.core.collect import Reply
 from proxy.core.model import Json, Tool
+from proxy.core.parser import parse
 from proxy.inspector.marks import Reading
 from proxy.wire import jsonio
 
@@ -38,8 +38,18 @@ def curl(url: str, headers: Iterable[tuple[str, str]], body: bytes, key: str) ->
     return " ".join([*words, "-H", f'"authorization: Bearer ${key}"', "--data-raw", shlex.quote(plain)])
 
 
-def fixture(text: str, reading: Reading, reply: Reply) -> Json:
-    """``text`` and what was read out of it, in the form of ``fixtures/replies``, with the tools that were offered."""
+def fixture(text: str, reading: Reading, finish_reason: str | None = "stop") -> Json:
+    """``text`` and what is read out of it, as ``proxy.testing`` replays it, with the tools that were offered."""
+    reply = parse(
+        text,
+        reading.tools,
+        finish_reason=finish_reason,
+        dialect=reading.dialect,
+        model=reading.model,
+        starts_in_reasoning=reading.starts_in_reasoning,
+        read_calls=bool(reading.tools),
+        parallel=reading.parallel,
+    )
     made: dict[str, Json] = {
         "model": reading.model or "unknown",
         "dialect": reading.dialect,
@@ -52,6 +62,10 @@ def fixture(text: str, reading: Reading, reply: Reply) -> Json:
         made["reasoning"] = reply.reasoning
     if reading.starts_in_reasoning:
         made["starts_in_reasoning"] = True
+    if not reading.parallel:
+        made["parallel"] = False
+    if reply.finish not in ("stop", "tool_calls"):
+        made["finish_reason"] = reply.finish
     made["tools"] = shown_tools(reading.tools)
     return made
 

@@ -90,7 +90,7 @@ def exchange_fixture(entry: Entry, turn: int) -> Json | None:
     tools, _ = _tools(entry.log.surface, tape.shown(tape.asked))
     reading = _reading(tape, tools, entry.log)
     text, _, finish = _text(tape.shown(tape.turns[turn].came))
-    return fixture(text, reading, marked(text[:MOST_MARKED], reading, finish)[1])
+    return fixture(text, reading, finish)
 
 
 def tried(text: str, reading: Reading, finish_reason: str) -> dict[str, Json]:
@@ -101,7 +101,7 @@ def tried(text: str, reading: Reading, finish_reason: str) -> dict[str, Json]:
         "reply": _reply(reply),
         "problems": [explained(problem) for problem in reply.problems],
         "lint": lint_of(reading.tools),
-        "fixture": fixture(text, reading, reply),
+        "fixture": fixture(text, reading, finish_reason),
     }
 
 

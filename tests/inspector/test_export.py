@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.parser import parse
+from proxy.core.model import Tool
 from proxy.inspector.export import curl, fixture, shown_tools
 from proxy.inspector.marks import Reading
+from proxy.testing import Recording
 from tests.support.reading import tool
 
 URL = "http://127.0.0.1:8787/v1/chat/completions"
@@ -83,7 +84,7 @@ def test_a_fixture_is_as_those_of_the_suite() -> None:
     tools = (tool("weather", city="string"),)
     text = '<think>Hm.</think>Look: <tool_call>{"name": "weather", "arguments": {"city": "Chur"}}</tool_call>'
     reading = Reading(tools, "hermes", "Qwen3")
-    made = fixture(text, reading, parse(text, tools))
+    made = fixture(text, reading)
     assert made == {
         "model": "Qwen3",
         "dialect": "hermes",
@@ -94,4 +95,20 @@ def test_a_fixture_is_as_those_of_the_suite() -> None:
         "tools": shown_tools(tools),
     }
     assert made["tools"][0]["function"]["name"] == "weather"
-    assert fixture("x", Reading(starts_in_reasoning=True), parse("x"))["starts_in_reasoning"] is True
+    assert fixture("x", Reading(starts_in_reasoning=True))["starts_in_reasoning"] is True
+
+
+CALL = '<tool_call>{"name": "weather", "arguments": {}}</tool_call>'
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", "content_filter", "error", "tool_calls", None])
+@pytest.mark.parametrize("text", [CALL + CALL, CALL[:30], "Hm.</think>Noon.", f"<think>{CALL}</think>", "Noon.</s>"])
+@pytest.mark.parametrize("tools", [(), (tool("weather", city="string"),)])
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_fixture_can_be_replayed(
+    text: str, tools: tuple[Tool, ...], parallel: bool, finish: str | None, tmp_path: Path
+) -> None:
+    made = fixture(text, Reading(tools, parallel=parallel), finish)
+    file = tmp_path / "reply.toolgraft.json"
+    file.write_text(json.dumps(made))
+    Recording.load(file).check()

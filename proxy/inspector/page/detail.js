@@ -113,10 +113,10 @@ function model(exchange) {
 }
 
 function oneTurn(turn, at, number, total) {
-  const fixture = el("button", { type: "button", title: "what the model wrote, with what was read out of it, for fixtures/replies" }, "download as fixture");
+  const fixture = el("button", { type: "button", title: "what the model wrote, with what was read out of it, for pytest to replay" }, "download as fixture");
   fixture.addEventListener("click", async () => {
     const made = await json(`/exchanges/${number}/fixture/${at}`);
-    download(`exchange-${number}-${at + 1}.json`, `${JSON.stringify(made, null, 2)}\n`);
+    download(`exchange-${number}-${at + 1}.toolgraft.json`, `${JSON.stringify(made, null, 2)}\n`);
   });
   fixture.disabled = !turn.segments.length;
   return el(

@@ -57,7 +57,7 @@ async function read() {
 
 function result(told) {
   const fixture = el("button", { type: "button" }, "download as fixture");
-  fixture.addEventListener("click", () => download("reply.json", `${JSON.stringify(told.fixture, null, 2)}\n`));
+  fixture.addEventListener("click", () => download("reply.toolgraft.json", `${JSON.stringify(told.fixture, null, 2)}\n`));
   return [
     el(
       "div",
