@@ -14,6 +14,7 @@ import platform
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -134,7 +135,8 @@ def made() -> str:
     git = ["git", "-C", str(ROOT), "log", "-1", "--format=%h"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return f"{datetime.now(UTC):%Y-%m-%d}: Toolgraft {version('toolgraft')} at commit {commit}, {python}."
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]  # the tree's own
+    return f"{datetime.now(UTC):%Y-%m-%d}: Toolgraft {ours} at commit {commit}, {python}."
 
 
 def clients_table(directory: Path) -> str:
