@@ -110,6 +110,22 @@ def starts(trees: dict[str, Path], port: int, size: Size) -> Figures:
     return {"ready": ready, "import": imports}
 
 
+def scaling(port: int, size: Size) -> str:
+    """Requests a second with one worker and with two, as Markdown."""
+    with (
+        product(port, flags=("--inspector", "off")) as one,
+        product(port, flags=("--inspector", "off", "--workers", "2")) as two,
+    ):
+        rates: dict[int, list[float]] = {1: [], 2: []}
+        for number in range(size.rounds + 1):
+            for workers, program in ((1, one), (2, two)):
+                told = load(program, "requests", count=size.requests, connections=4 * CONNECTIONS)
+                if number:  # the first round warms up
+                    rates[workers].append(told["a_second"])
+    lines = [f"| {count} | {statistics.median(each):,.0f} |" for count, each in rates.items()]
+    return "\n".join(["| workers | whole requests a second |", "|---|---|", *lines])
+
+
 def table(figures: Figures, names: list[str]) -> str:
     """The figures as Markdown, with the ratios to the floor."""
     lines = ["| | " + " | ".join([*names, "to the floor"]) + " |", "|---|" + "---|" * (len(names) + 1)]
@@ -131,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smaller loads and two rounds: under a minute")
     parser.add_argument("--profile", action="store_true", help="say instead where the product's time goes")
+    parser.add_argument("--workers", action="store_true", help="say instead what a second worker brings")
     parser.add_argument("--against", type=Path, metavar="TREE", help="measure another checkout of the product too")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", default=Path("bench.json"), help="where figures are written"
@@ -141,6 +158,9 @@ def main() -> None:
         direct = stack.enter_context(backend())
         if options.profile:
             profile.show(direct.port)
+            return
+        if options.workers:
+            print(scaling(direct.port, size))
             return
         trees = {"before": options.against.resolve()} if options.against else {}
         trees["toolgraft"] = Path(__file__).parents[2]

@@ -97,13 +97,13 @@ async def requests(port: int, process: int, count: int, connections: int) -> Res
     done = asyncio.Event()
     taken: list[int] = []
     warm = int(count * WARM_UP)
-    begun = 0.0
+    begun, since_when = 0.0, 0
 
     def ended(client: Client) -> None:
-        nonlocal begun
+        nonlocal begun, since_when
         taken.append(now() - client.sent)
         if len(taken) == warm:
-            begun = cpu(process)
+            begun, since_when = cpu(process), now()
         elif len(taken) == count:
             done.set()
         if len(taken) < count:
@@ -113,8 +113,13 @@ async def requests(port: int, process: int, count: int, connections: int) -> Res
     for client in clients:
         client.send(payload)
     await done.wait()
-    spent = cpu(process) - begun
-    return {"cpu_us": spent / (count - warm) * 1e6, "median_us": statistics.median(taken[warm:])}
+    spent, lasted = cpu(process) - begun, (now() - since_when) / 1e6
+    counted = count - warm
+    return {
+        "cpu_us": spent / counted * 1e6,
+        "median_us": statistics.median(taken[warm:]),
+        "a_second": counted / lasted,
+    }
 
 
 async def streams(

@@ -68,10 +68,14 @@ def floor(port: int) -> contextlib.AbstractContextManager[Program]:
 
 
 def product(
-    port: int, name: str = "toolgraft", tree: Path = HERE, begin: Sequence[str] = ("-c", SERVE)
+    port: int,
+    name: str = "toolgraft",
+    tree: Path = HERE,
+    begin: Sequence[str] = ("-c", SERVE),
+    flags: Sequence[str] = (),
 ) -> contextlib.AbstractContextManager[Program]:
-    """``toolgraft serve`` with its defaults, in front of the backend at ``port``."""
-    command = [*begin, "serve", "--backend", f"http://127.0.0.1:{port}/v1", "--port", "0"]
+    """``toolgraft serve`` with its defaults but for ``flags``, in front of the backend at ``port``."""
+    command = [*begin, "serve", "--backend", f"http://127.0.0.1:{port}/v1", "--port", "0", *flags]
     return started(name, command, r"Toolgraft listens on http://127\.0\.0\.1:(\d+)/v1 .*", tree)
 
 
