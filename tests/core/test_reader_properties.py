@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.core.events import ToolArgumentsDelta, ToolCallStart
 from proxy.core.model import Json
 from proxy.core.parser import Parser, parse
-from tests.support.reading import essence, events_of, read, tool
+from proxy.testing import assert_stream_equals_whole, chunkings, essence, soup, values
+from tests.support.reading import events_of, read, tool
 
 TOOLS = (
     tool("get_weather", "city", city="string", days="integer"),
@@ -23,13 +23,11 @@ TOOLS = (
     tool("write_file", path="string", content="string", mode={"enum": ["a", "w"]}, tags="array", deep="object"),
 )
 PIECES = (
-    "<tool_call>", "</tool_call>", "<tool_call", "tool_call>", '{"name": "get_time", "arguments": {}}', '{"name": "',
-    'get_weather", "arguments": {"city": "Oslo"}}', "{", "}", "[", "]", '"', "'", ":", ",", "\\", "\n", "\n\n", " ",
-    "`", "```", "```json\n", "~~~", "<think>", "</think>", "<function=get_weather>", "<parameter=city>", "</parameter>",
-    "</function>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "get_time", "get_weather", "<tool_result",
-    "[Tool results]", "<|im_end|>", "</s>", "It is noon.", "é", "🍸", "\ud800", "\x00", "[TOOL_CALLS]", "<", ">", "/",
+    '{"name": "get_time", "arguments": {}}', 'get_weather", "arguments": {"city": "Oslo"}}', "get_time", "get_weather",
+    "<tool_call>", "</tool_call>", "<tool_call", "tool_call>", "<function=get_weather>", "<parameter=city>", "</function>",
+    "<tool_result", "\ud800",
 )  # fmt: skip
-SOUP = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=14).map("".join)
+SOUP = soup(PIECES)
 FINISHES = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "error", None])
 HOW = st.fixed_dictionaries(
     {},
@@ -39,37 +37,39 @@ HOW = st.fixed_dictionaries(
         "parallel": st.booleans(),
     },
 )
-SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
-)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)
-ARGUMENTS = st.dictionaries(st.text(max_size=6), VALUES, max_size=4)
+ARGUMENTS = values({"type": "object"})
 WORDS = st.text(alphabet="ab .!?\n", max_size=12)
-
-
-def split(text: str, places: list[int]) -> list[str]:
-    bounds = [0, *sorted(place for place in places if place < len(text)), len(text)]
-    return [text[start:end] for start, end in pairwise(bounds)]
 
 
 def protocol(name: str, arguments: Json, **style: Any) -> str:
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments}, **style)}</tool_call>"
 
 
-@given(SOUP, st.lists(st.integers(0, 200), max_size=8), FINISHES, HOW)
-@example("```\n{\n\n", [3, 5], "stop", {})
-@example('Here: {"name": "get_weather", "a\x01": "<|channel|>final<|message|>"', [], "stop", {})
-@example('{"name": "get_weather", "arguments": "<|channel|>final', [], "stop", {})
-def test_pieces_equal_the_whole(text: str, places: list[int], finish: str | None, how: dict[str, Any]) -> None:
-    whole = parse(text, TOOLS, finish_reason=finish, **how)
-    for pieces in (split(text, places), list(text)):
-        streamed = read(pieces, TOOLS, finish_reason=finish, stream_arguments_after=None, **how)
-        if not any(problem.kind == "late_reasoning" for problem in streamed.problems):
-            assert essence(streamed) == essence(whole)
+@given(SOUP, st.data(), FINISHES, HOW)
+def test_pieces_equal_the_whole(text: str, data: st.DataObject, finish: str | None, how: dict[str, Any]) -> None:
+    equal_in_pieces(text, [data.draw(chunkings(text)), list(text)], finish, **how)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("```\n{\n\n", 5),
+        ('Here: {"name": "get_weather", "a\x01": "<|channel|>final<|message|>"', 1),
+        ('{"name": "get_weather", "arguments": "<|channel|>final', 1),
+    ],
+)
+def test_pieces_that_once_did_not(text: str, place: int) -> None:
+    equal_in_pieces(text, [[text[:place], text[place:]], list(text)], "stop")
+
+
+def equal_in_pieces(text: str, chunks: list[list[str]], finish: str | None, **how: Any) -> None:
+    assert_stream_equals_whole(
+        text,
+        lambda: Parser(TOOLS, stream_arguments_after=None, **how),
+        chunkings=chunks,
+        whole=lambda text: essence(parse(text, TOOLS, finish_reason=finish, **how)),
+        ending=(finish,),
+    )
 
 
 @given(SOUP, st.integers(0, 40), FINISHES)
@@ -126,7 +126,9 @@ def test_no_cut_reply_gives_the_cut_call(arguments: dict[str, str], data: st.Dat
     assert parse(body, TOOLS, finish_reason="length").calls != ()
 
 
-@given(st.dictionaries(st.sampled_from(["path", "content", "tags", "mode"]), VALUES, min_size=1), st.integers(1, 9))
+@given(
+    st.dictionaries(st.sampled_from(["path", "content", "tags", "mode"]), values(True), min_size=1), st.integers(1, 9)
+)
 def test_fragments_are_always_a_prefix_of_the_arguments(arguments: Json, step: int) -> None:
     text = protocol("write_file", arguments)
     pieces = [text[at : at + step] for at in range(0, len(text), step)]

@@ -17,7 +17,8 @@ import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 with atheris.instrument_imports(include=["proxy"]):
     from proxy.core.grammar import grammar
     from proxy.core.parser import parse
-    from tests.support.reading import essence, read, tool
+    from proxy.testing import essence
+    from tests.support.reading import read, tool
 
 REPLIES = Path(__file__).parents[2] / "fixtures" / "replies"
 TOOLS = (

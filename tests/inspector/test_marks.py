@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from proxy.core.model import Tool
 from proxy.core.parser import parse
 from proxy.inspector.marks import Reading, marked
-from tests.support.reading import essence, tool
+from proxy.testing import essence
+from tests.support.reading import tool
 
 REPLIES = Path(__file__).parents[2] / "fixtures" / "replies"
 FIXTURE_TOOLS = tuple(
