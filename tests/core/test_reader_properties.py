@@ -24,8 +24,8 @@ TOOLS = (
 )
 PIECES = (
     '{"name": "get_time", "arguments": {}}', 'get_weather", "arguments": {"city": "Oslo"}}', "get_time", "get_weather",
-    "<tool_call>", "</tool_call>", "<tool_call", "tool_call>", "<function=get_weather>", "<parameter=city>", "</function>",
-    "<tool_result", "\ud800",
+    "<tool_call>", "</tool_call>", "<tool_call", "tool_call>", "<function=get_weather>", "<parameter=city>",
+    "</function>", "<tool_result", "\ud800",
 )  # fmt: skip
 SOUP = soup(PIECES)
 FINISHES = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "error", None])
