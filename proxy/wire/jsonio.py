@@ -33,11 +33,15 @@ def loads(data: bytes | str) -> Json:
     """The value of a JSON text; integers keep every digit. Raises ``ValueError`` saying what is wrong and where."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     # Cheaper than the parse itself, and linear; a run of digits inside a string costs only time.
-    if _LONG_RUN not in raw.translate(_DIGITS_TO_ZERO):
-        try:
-            return orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            pass  # read again below, with the standard library's more precise complaint
+    exact = _LONG_RUN not in raw.translate(_DIGITS_TO_ZERO)
+    try:
+        value = orjson.loads(raw)
+        if exact:
+            return value
+    except orjson.JSONDecodeError as error:
+        if "depth" in error.msg:  # of 1,024 levels; the standard library's own limit is tenfold from Python 3.12 on
+            raise ValueError("nested too deeply") from None
+        # else read again below, with the standard library's more precise complaint
     try:
         return json.loads(data, parse_int=_integer, parse_float=_finite, parse_constant=_not_json)
     except RecursionError:

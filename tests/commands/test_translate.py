@@ -159,6 +159,9 @@ def test_a_request_that_is_too_deep_to_print_is_said() -> None:
     deep = '{"messages": [{}], "x": ' + "[" * 1000 + "]" * 1000 + "}"
     for dispatcher in ("xml", "native"):
         result = run("--dispatcher", dispatcher, request=deep)
+        if result.exit_code == 0:  # from Python 3.12 on it can be printed
+            assert "[" * 100 in "".join(result.stdout.split())
+            continue
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith("Error: The request ")
         assert "recursion" in result.stderr or "nested too deeply" in result.stderr

@@ -84,7 +84,7 @@ async def test_the_wait_for_an_answer_ends(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_what_cannot_be_written_is_the_clients_fault() -> None:
     deep: Json = []
-    for _ in range(3000):
+    for _ in range(100_000):
         deep = [deep]
     request = Request(REQUEST.messages, extra={"logit_bias": deep})
     with pytest.raises(ClientError):

@@ -213,7 +213,10 @@ class JsonReader:
     def _read(self, value: str, repairs: tuple[str, ...]) -> list[Item]:
         if self._name is not None:
             return [RawCall(self._name, value, repairs)]
-        items = calls_in(value, keyed=self._spec.keyed)
+        try:
+            items = calls_in(value, keyed=self._spec.keyed)
+        except (ValueError, RecursionError):  # nested more deeply than can be read
+            return [Leftover(value)]
         if not repairs:
             return items
         return [

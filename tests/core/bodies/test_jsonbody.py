@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from proxy.core.bodies.base import Item, RawCall, Status
+from proxy.core.bodies.base import Item, Leftover, RawCall, Status
 from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.forms import JsonBody
 from proxy.core.notations import JSON
@@ -111,3 +111,12 @@ def test_open_arguments() -> None:
     broken = JsonReader(JSON, CLOSERS, OPENERS)
     broken.take('{"name": "f", "arguments": {\'', 0, final=False)
     assert broken.open_arguments() is None
+
+
+@pytest.mark.parametrize("levels", [400, 3_000, 20_000])
+@pytest.mark.parametrize("text", ["{}", '{{"name": "f", "arguments": {{"a": {}}}}}', '{{"tool_calls": {}}}'])
+def test_what_is_nested_too_deeply_is_no_exception(text: str, levels: int) -> None:
+    deep = text.format("[" * levels + "]" * levels)
+    status, rest, items = run(deep + "</c>")
+    assert (status, rest) == (Status.DONE, "")
+    assert items in ([], [Leftover(deep)], [RawCall("f", '{"a": ' + "[" * levels + "]" * levels + "}")])

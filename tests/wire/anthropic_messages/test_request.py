@@ -174,7 +174,7 @@ def test_odd_roles_are_read_somehow(message: Json, expected: Message) -> None:
 
 def test_what_cannot_be_written_is_the_clients_fault() -> None:
     deep: Json = []
-    for _ in range(3000):
+    for _ in range(100_000):
         deep = [deep]
     call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"deep": deep}}]}
     with pytest.raises(ClientError, match="cannot be read"):

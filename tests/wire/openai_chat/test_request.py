@@ -195,8 +195,8 @@ def test_what_the_client_can_mend(body: bytes, param: str | None, words: str) ->
     assert words in caught.value.message
 
 
-def test_a_value_too_deep_to_write_is_a_client_error() -> None:
-    arguments = b'{"a":' * 1000 + b"1" + b"}" * 1000
+def test_a_value_too_deep_to_read_is_a_client_error() -> None:
+    arguments = b'{"a":' * 1100 + b"1" + b"}" * 1100
     call = b'{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":%s}}]}' % arguments
     with pytest.raises(ClientError):
         decode_request(b'{"messages":[%s]}' % call)
