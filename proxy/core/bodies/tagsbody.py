@@ -135,17 +135,14 @@ class _Markup:
 
     def _certain(self, start: int, key: str, call_end: str | None) -> tuple[int, int | None]:
         """As ``_ends``, of a text that goes on. None: the value may go on too, and up to the first index is certain."""
-        end = self._spec.parameter_end.format(key=key)
-        quoted: list[str] = []
         certain = start
-        at = self._text.find(self._first, start)
-        while at >= 0:
+        quoted: list[str] = []
+        for at, past in self._tags(start, key, call_end, quoted):
             certain = certain if quoted else at
             if len(self._text) - at < _LONGEST_TAG:
                 return certain, None
-            if self._closes(at, end, start, quoted, call_end):
-                return at, at + len(end)
-            at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
+            if past is not None:
+                return at, past
         return (certain if quoted else len(self._text)), None
 
     def _plain(self, opened: re.Match[str], stop: int) -> Value:
@@ -252,18 +249,25 @@ class _Markup:
 
     def _ends(self, start: int, key: str, call_end: str | None) -> tuple[int, int]:
         """Where the value that begins at ``start`` ends, and where the text goes on behind its closing tag."""
-        end = self._spec.parameter_end.format(key=key)
-        quoted: list[str] = []  # closing tags of the markup that is open inside the value
-        at = self._text.find(self._first, start)
-        while at >= 0:
-            if self._closes(at, end, start, quoted, call_end):
-                return at, at + len(end)
+        for at, past in self._tags(start, key, call_end, []):
+            if past is not None:
+                return at, past
             if self._forgiving and self._call_goes_on(at, call_end):
                 return self._unclosed(start, at)
-            at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
         if self._forgiving:
             return self._unclosed(start, len(self._text))
         raise ValueError("the value is not closed")
+
+    def _tags(self, start: int, key: str, call_end: str | None, quoted: list[str]) -> Iterator[tuple[int, int | None]]:
+        """Where tags may stand from the beginning of a value on, and the index past the one that closes it, else None.
+
+        ``quoted`` has meanwhile the closing tags of the markup that is open inside the value.
+        """
+        end = self._spec.parameter_end.format(key=key)
+        at = self._text.find(self._first, start)
+        while at >= 0:
+            yield at, at + len(end) if self._closes(at, end, start, quoted, call_end) else None
+            at = self._text.find(self._first, self._skip(at, key, quoted, call_end))
 
     def _unclosed(self, start: int, end: int) -> tuple[int, int]:
         """A value that ends without its tag; one that ends in another tag may have ended before that."""
