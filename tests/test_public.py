@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import proxy
+import proxy.testing
 
 
 def test_the_public_names() -> None:
@@ -54,6 +55,38 @@ def test_a_package_imports_nothing_before_it_is_used(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {others} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_missing_is_said_with_how_to_get_it() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; from proxy.testing import cuts, recordings, tools"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: proxy.testing.tools needs hypothesis: pip install 'toolgraft[testing]'"
+    )
+
+
+def test_the_public_names_for_tests() -> None:
+    assert proxy.testing.__all__ == [
+        "DAMAGES",
+        "DIALECTS",
+        "Call",
+        "Damaged",
+        "Recording",
+        "Rendering",
+        "assert_stream_equals_whole",
+        "calls",
+        "chunkings",
+        "cuts",
+        "damaged",
+        "essence",
+        "recordings",
+        "rendering",
+        "soup",
+        "tools",
+        "values",
+    ]
+    for name in proxy.testing.__all__:
+        assert getattr(proxy.testing, name).__class__.__name__ != "module"
 
 
 def test_the_reader_needs_no_server() -> None:

@@ -55,8 +55,9 @@ def render_history(
     options: HistoryOptions = DEFAULT,
     neutral: bool = True,
 ) -> tuple[Message, ...]:
-    """``messages`` as system, user and assistant turns, without calls and results. Never raises.
+    """``messages`` as system, user and assistant turns, in which calls and results are text. Never raises.
 
+    There is at most one system turn, which is first; then user and assistant take turns, beginning with the user.
     ``system`` follows the client's own system text; ``closing`` ends the last user message. ``neutral`` keeps what
     users, tools and earlier answers say from forging markup; without it (no protocol is in play) text and parts of
     unknown types go on as they are.

@@ -45,13 +45,13 @@ def new_call_id() -> str:
 
 
 class Parser(ReasoningModes):
-    """Reads one reply.
+    """Reads one reply. Raises ``ValueError`` for an unknown ``dialect`` or a tool without a name, never for a text.
 
     ``tools``
         What the client offers: :class:`~proxy.core.model.Tool` values or OpenAI / Anthropic tool objects. Names are
         matched and arguments typed, coerced and validated against them. Without tools every name is taken as it is.
     ``dialect``
-        ``"auto"`` or the name of one row of :data:`~proxy.core.dialects.DIALECTS`; ``ValueError`` for another name.
+        ``"auto"`` or the name of one row of :data:`~proxy.core.dialects.DIALECTS`.
     ``model``
         The model's name, as far as it is known. In ``"auto"``, calls in the way of another family must be valid ones of
         declared tools; with a model of that family by its name they need not be.
@@ -112,7 +112,7 @@ class Parser(ReasoningModes):
         return self._take()
 
     def feed_reasoning(self, text: str) -> list[Event]:
-        """Take a piece of reasoning that the backend told apart by itself."""
+        """Take a piece of reasoning that the backend told apart by itself; the events that are certain by now."""
         if text and not self._finished:
             self._had_reasoning = True
             self._source.clear()
@@ -311,7 +311,11 @@ def parse(
     parallel: bool = True,
     new_id: Callable[[], str] = new_call_id,
 ) -> Reply:
-    """Read a whole reply: what :class:`Parser` says of ``text``, folded. Never raises on any ``text``."""
+    """Read a whole reply: what :class:`Parser` says of ``text``, folded.
+
+    The arguments are those of :class:`Parser`, ``finish_reason`` is that of :meth:`Parser.close`. Raises as the former
+    does, and never for a ``text``.
+    """
     parser = Parser(
         tools,
         dialect=dialect,

@@ -92,7 +92,11 @@ DEFAULT = PromptOptions()
 
 
 def render_prompt(request: Request, options: PromptOptions = DEFAULT) -> str:
-    """The protocol block for the tools of ``request``. Raises as :func:`render_protocol` and the template do."""
+    """The text that tells a model of the tools of ``request``, for its system message.
+
+    Raises ``ClientError`` when a tool cannot be written as JSON (NaN, nesting of many hundred levels), and as a template
+    does.
+    """
     if options.template is not None:
         return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)
     if isinstance(request.tools, KeptTools):

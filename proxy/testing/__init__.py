@@ -55,4 +55,10 @@ _PLACES = {name: module for module, names in _NAMES.items() for name in names.sp
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'proxy.testing' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    try:
+        return getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        message = f"proxy.testing.{name} needs hypothesis: pip install 'toolgraft[testing]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
