@@ -94,7 +94,7 @@ DEFAULT = PromptOptions()
 def render_prompt(request: Request, options: PromptOptions = DEFAULT) -> str:
     """The text that tells a model of the tools of ``request``, for its system message.
 
-    Raises ``ClientError`` when a tool cannot be written as JSON (NaN, nesting of many hundred levels), or by a template.
+    Raises ``ClientError`` when a tool cannot be written as JSON (NaN, hundreds of levels), or by a template.
     """
     if options.template is not None:
         return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)
