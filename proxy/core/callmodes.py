@@ -297,6 +297,7 @@ class CallModes(TentativeModes):
             self._out.problem("cut", "The reply ended inside a call.", raw)
             return len(self._pending), False
         start = region.start
+        begins = BLANK.match(raw, start).end()  # type: ignore[union-attr]  # it always matches
         closers = Marks(region.form.closers)
         at = start
         while not region.bare and (found := closers.find(raw, at)) and self._effort.allows(found.end):
@@ -305,7 +306,7 @@ class CallModes(TentativeModes):
             quoted = in_string(line, raw[found.end : found.end + 1]) or stands_in_quotes(
                 line, raw, found.end, final=True
             )
-            body_text = raw[start : found.end]
+            body_text = raw[begins : found.end]
             again = None if quoted else read_again(region.form, body_text, self._grammar.openers, self._effort)
             if again is not None:
                 ended = Region(region.opener, region.form, stream=region.stream)

@@ -69,6 +69,17 @@ ROWS = (
     Row("half a closer, cut", OSLO.removesuffix("call>"), (OSLO_CALL,), given="length", finish="length"),
     Row("half a closer of tags", "<function=get_time></functio", (NOON_CALL,)),
     Row(
+        "an opener in a value, and no closer of its own",
+        "<tool_call>\n<function=run>\n<parameter=command>\ngrep '<tool_call>{'\n</parameter>\n</function>\n</tool_call>",
+        (("run", {"command": "grep '<tool_call>{'"}),),
+    ),
+    Row(
+        "an opener in a value, and text behind the call",
+        "<tool_call>\n<function=run>\n<parameter=command>\n<toolcall>\n</parameter>\n</function>\n</tool_call>\nDone.",
+        (("run", {"command": "<toolcall>"}),),
+        "Done.",
+    ),
+    Row(
         "quotes around the closer of JSON in tags",
         '<function=run>{"command": "echo "</function>" x"}</function>',
         (("run", {"command": 'echo "</function>" x'}),),
