@@ -70,8 +70,8 @@ ROWS = (
     Row("half a closer of tags", "<function=get_time></functio", (NOON_CALL,)),
     Row(
         "an opener in a value, and no closer of its own",
-        "<tool_call>\n<function=run>\n<parameter=command>\ngrep '<tool_call>{'\n</parameter>\n</function>\n</tool_call>",
-        (("run", {"command": "grep '<tool_call>{'"}),),
+        "<tool_call>\n<function=run>\n<parameter=command>\nsed '<tool_call>{'\n</parameter>\n</function>\n</tool_call>",
+        (("run", {"command": "sed '<tool_call>{'"}),),
     ),
     Row(
         "an opener in a value, and text behind the call",

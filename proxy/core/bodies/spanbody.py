@@ -74,8 +74,8 @@ class SpanReader(ABC):
                 if data is None:
                     return found.start, Status.MORE
                 if data:
-                    ends = final and found.end == len(text)  # then it closes the body if anything does
-                    if self._quoted and ends and self._complete(self._own_end, closed=True):
+                    last = final and found.end == len(text)  # if anything closes the body, this does
+                    if self._quoted and last and self._complete(self._own_end, closed=True):
                         return found.end, Status.DONE
                     self._quoted = max(0, self._quoted - 1)
                     self._use(text[found.start : found.end])
