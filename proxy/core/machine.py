@@ -66,20 +66,17 @@ class Machine(ABC):
         if self._waiting_size >= len(self._pending) or len(self._pending) < _LONG_PENDING:
             self._run(final=False)
 
-    def _gather(self) -> None:
-        """What has come since the last look is pending."""
+    def _run(self, *, final: bool) -> None:
         self._pending += "".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
+        at, go_on = 0, True
+        while go_on:
+            at, go_on = self._step(at, final)
+        self._pending = self._pending[at:]
 
-    def _run(self, *, final: bool) -> None:
-        self._gather()
-        at = 0
-        while True:
-            at, go_on = self._mode(self._pending, at, final)
-            if not go_on:
-                self._pending = self._pending[at:]
-                return
+    def _step(self, at: int, final: bool) -> Step:
+        return self._mode(self._pending, at, final)
 
     @property
     def done(self) -> bool:

@@ -37,13 +37,10 @@ class _ValidCalls(Parser):
         self._wrapper = 0  # characters of the tags around calls that have just been read
         self._wraps = False
 
-    def _run(self, *, final: bool) -> None:
-        self._gather()
-        at, go_on = 0, True
-        while go_on:
-            at, go_on = self._mode(self._pending, at, final)
-            self._place(len(self._pending) - at)
-        self._pending = self._pending[at:]
+    def _step(self, at: int, final: bool) -> Step:
+        at, go_on = super()._step(at, final)
+        self._place(len(self._pending) - at)
+        return at, go_on
 
     def _place(self, unread: int) -> None:
         if self.first is not None:
