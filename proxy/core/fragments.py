@@ -73,19 +73,10 @@ class ArgumentStream:
 
     def _take_key(self, text: str, at: int, out: list[str]) -> int:
         if self._in_string:
-            if self._escaped:
-                self._escaped = False
-                self._key.append(text[at])
-                return at + 1
-            found = _QUOTE_OR_ESCAPE.search(text, at)
-            end = found.end() if found else len(text)
-            self._key.append(text[at:end])
-            if found and found[0] == "\\":
-                self._escaped = True
-            elif found:
-                self._in_string = False
+            at = self._take_quoted(text, at, self._key)
+            if not self._in_string:
                 self._head.extend(self._key)
-            return end
+            return at
         char = text[at]
         if char == '"' and not self._key:
             self._in_string = True
@@ -141,17 +132,7 @@ class ArgumentStream:
 
     def _take_value(self, text: str, at: int, out: list[str]) -> int:
         if self._in_string:
-            if self._escaped:
-                self._escaped = False
-                self._value.append(text[at])
-                return at + 1
-            found = _QUOTE_OR_ESCAPE.search(text, at)
-            end = found.end() if found else len(text)
-            self._value.append(text[at:end])
-            if found:
-                self._escaped = found[0] == "\\"
-                self._in_string = self._escaped
-            return end
+            return self._take_quoted(text, at, self._value)
         found = _STRUCTURE.search(text, at)
         if found is None:
             self._value.append(text[at:])
@@ -169,6 +150,20 @@ class ArgumentStream:
         elif char in "}]":
             self._depth -= 1
         return found.end()
+
+    def _take_quoted(self, text: str, at: int, kept: list[str]) -> int:
+        """More of a string that goes out later, up to an escape, or to its end."""
+        if self._escaped:
+            self._escaped = False
+            kept.append(text[at])
+            return at + 1
+        found = _QUOTE_OR_ESCAPE.search(text, at)
+        end = found.end() if found else len(text)
+        kept.append(text[at:end])
+        if found:
+            self._escaped = found[0] == "\\"
+            self._in_string = self._escaped
+        return end
 
     def _end_value(self, out: list[str]) -> None:
         """A whole member: converted as it will be when all arguments are."""
