@@ -12,8 +12,8 @@ The reader is always in one mode, and a mode is one method that uses up some of 
     tentative   behind a call that only counts if nothing else follows (inside code, or without any tag)
     over        nothing that follows counts
 
-What a mode cannot decide yet stays pending and is given again with the next piece; it is never longer than a mark or a
-tag. A call is held back until it is complete, so nothing that went out is ever taken back.
+What a mode cannot decide yet stays pending and is given again with the next piece. In text it is never longer than a
+mark. A call is held back until it is complete, so nothing that went out is ever taken back.
 """
 
 from __future__ import annotations
