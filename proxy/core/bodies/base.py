@@ -56,7 +56,7 @@ class Status(Enum):
     """What a body knows after a piece."""
 
     MORE = "more"  # wants more text
-    DONE = "done"  # the call or calls end at the returned index; ``items`` holds them
+    DONE = "done"  # the call or calls end at the returned index; ``reading`` holds them
     NOT = "not"  # this is no body of its kind
 
 
@@ -92,6 +92,17 @@ class Effort:
         """Whether a body of ``length`` characters may be read once more; counts it."""
         self.spent += length
         return self.spent <= _FREE + _RATIO * (self.position + length)
+
+
+LONGEST_HEAD = 300
+"""Characters in which the end of what a body, or a heading, begins with must stand."""
+
+
+def reaches(until: str, text: str, *, final: bool) -> bool | None:
+    """Whether ``until`` stands in the head of ``text``, so that it shows what begins there; None: not known yet."""
+    if until in text[:LONGEST_HEAD]:
+        return True
+    return None if not final and len(text) < LONGEST_HEAD else False
 
 
 class Body(Protocol):

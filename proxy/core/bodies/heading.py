@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from proxy.core.bodies.base import reaches
 from proxy.core.forms import Heading
-
-_LONGEST = 300
 
 
 def stands(heading: Heading, text: str, *, final: bool) -> bool | None:
     """Whether ``text`` begins with ``heading``; None when more of it is needed to tell."""
-    if heading.until not in text[:_LONGEST]:
-        return None if not final and len(text) < _LONGEST else False
-    return heading.pattern.match(text) is not None
+    seen = reaches(heading.until, text, final=final)
+    return heading.pattern.match(text) is not None if seen else seen
 
 
 def length(heading: Heading, text: str) -> int:

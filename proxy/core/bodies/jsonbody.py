@@ -7,12 +7,13 @@ every closer since then may be the end, and the first one for which a repair has
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 
 from proxy.core.arguments.jsontext import scan
 from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
-from proxy.core.bodies.base import Effort, Item, Leftover, RawCall, Reading, Status
+from proxy.core.bodies.base import LONGEST_HEAD, Effort, Item, Leftover, RawCall, Reading, Status, reaches
 from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
 from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
 from proxy.core.forms import JsonBody
@@ -27,7 +28,6 @@ _BRACKETS = re.compile(r"[\s\]}`]*")
 _UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*"')
 _NO_REMARK = re.compile(r"\{|<tool_res|\[Tool results\]")  # the next call, or a result that the model makes up
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_LONGEST_HEADER = 300
 _LONGEST_REMARK = 200  # characters of talk between the JSON and its closer; more than that is an answer
 
 
@@ -53,8 +53,9 @@ class JsonReader:
     def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
         if spec.header is not None:
-            if spec.until not in text[:_LONGEST_HEADER]:
-                return None if not final and len(text) < _LONGEST_HEADER else False
+            seen = reaches(spec.until, text, final=final)
+            if not seen:
+                return seen
             found = spec.header.match(text)
             if found is None:
                 return False
@@ -63,7 +64,7 @@ class JsonReader:
         fence = _FENCE_OPEN.match(text)
         rest = text[fence.end() :] if fence else text.lstrip()
         if not fence and rest.startswith("`"):
-            return None if len(rest) < _LONGEST_HEADER and "\n" not in rest and not final else False
+            return None if len(rest) < LONGEST_HEAD and "\n" not in rest and not final else False
         if rest:
             return rest[0] in starts
         return None if not final else False
@@ -220,10 +221,7 @@ class JsonReader:
         if not repairs:
             return items
         return [
-            RawCall(item.name, item.arguments, (*repairs, *item.repairs), item.explicit)
-            if isinstance(item, RawCall)
-            else item
-            for item in items
+            replace(item, repairs=(*repairs, *item.repairs)) if isinstance(item, RawCall) else item for item in items
         ]
 
     def _search(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:

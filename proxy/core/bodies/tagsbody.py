@@ -15,7 +15,7 @@ from html import unescape
 
 from proxy.core.arguments.jsontext import dumps, members
 from proxy.core.arguments.repair import repair
-from proxy.core.bodies.base import Begun, Effort, RawCall, Value
+from proxy.core.bodies.base import Begun, Effort, RawCall, Value, reaches
 from proxy.core.bodies.quotes import LONGEST_GAP, closing_tags_in_quotes, stands_in_quotes
 from proxy.core.bodies.spanbody import SpanReader
 from proxy.core.forms import TagsBody
@@ -49,7 +49,8 @@ class TagsReader(SpanReader):
         """Whether ``text`` begins such a body; None when more of it is needed to tell."""
         if spec.lead:
             if text.startswith(spec.lead):
-                return True if not spec.until else _opened(spec, text, final=final)
+                seen = reaches(spec.until, text, final=final)
+                return spec.call.match(text) is not None if spec.until and seen else seen
             return None if not final and spec.lead.startswith(text) else False
         if not final and _NAME_SO_FAR.fullmatch(text):
             return None
@@ -75,12 +76,6 @@ class TagsReader(SpanReader):
             return markup.calls()
         except (ValueError, RecursionError):
             return None
-
-
-def _opened(spec: TagsBody, text: str, *, final: bool) -> bool | None:
-    if spec.until not in text[:_LONGEST_TAG]:
-        return None if not final and len(text) < _LONGEST_TAG else False
-    return spec.call.match(text) is not None
 
 
 @lru_cache(maxsize=256)
