@@ -73,8 +73,8 @@ class ArgumentStream:
 
     def _take_key(self, text: str, at: int, out: list[str]) -> int:
         if self._in_string:
-            at = self._take_quoted(text, at, self._key)
-            if not self._in_string:
+            at, ended = self._take_quoted(text, at, self._key)
+            if ended:
                 self._head.extend(self._key)
             return at
         char = text[at]
@@ -132,7 +132,7 @@ class ArgumentStream:
 
     def _take_value(self, text: str, at: int, out: list[str]) -> int:
         if self._in_string:
-            return self._take_quoted(text, at, self._value)
+            return self._take_quoted(text, at, self._value)[0]
         found = _STRUCTURE.search(text, at)
         if found is None:
             self._value.append(text[at:])
@@ -151,19 +151,19 @@ class ArgumentStream:
             self._depth -= 1
         return found.end()
 
-    def _take_quoted(self, text: str, at: int, kept: list[str]) -> int:
-        """More of a string that goes out later, up to an escape, or to its end."""
+    def _take_quoted(self, text: str, at: int, kept: list[str]) -> tuple[int, bool]:
+        """More of a string that goes out later, up to an escape at most; whether the string has ended."""
         if self._escaped:
             self._escaped = False
             kept.append(text[at])
-            return at + 1
+            return at + 1, False
         found = _QUOTE_OR_ESCAPE.search(text, at)
         end = found.end() if found else len(text)
         kept.append(text[at:end])
         if found:
             self._escaped = found[0] == "\\"
             self._in_string = self._escaped
-        return end
+        return end, not self._in_string
 
     def _end_value(self, out: list[str]) -> None:
         """A whole member: converted as it will be when all arguments are."""

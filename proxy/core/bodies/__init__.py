@@ -19,5 +19,5 @@ _READERS: dict[type, Any] = {
 
 
 def reader_for(spec: BodySpec) -> Any:
-    """The class that reads bodies of ``spec``: ``fits(spec, text, final=…)``; made of spec, closers, openers, effort."""
+    """The class that reads bodies of ``spec``: ``fits(spec, text, final=…)``; ``reader(spec, closers, openers, …)``."""
     return _READERS[type(spec)]
