@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TypeAlias
-from urllib.parse import unquote
 
 from proxy.core.arguments import jsontext
+from proxy.core.arguments.outline import resolve
 from proxy.core.model import Json
 
 Chain: TypeAlias = frozenset[str]
@@ -59,22 +59,6 @@ class NoValueError(Exception):
 
 class TooLargeError(Exception):
     """More than is worth the time."""
-
-
-def resolve(root: Json, reference: str) -> Json:
-    """What a JSON pointer within ``root`` (``#/$defs/x``) refers to; True, any value, when it refers to nothing."""
-    if not reference.startswith("#"):
-        return True
-    found = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
-        else:
-            return True
-    return found
 
 
 def flatten(schema: Json, root: Json, chain: Chain, steps: int = 100) -> tuple[dict[str, Json], Chain]:

@@ -13,22 +13,6 @@ from proxy.core.model import Json
 NO_CHAIN: frozenset[str] = frozenset()
 
 
-@pytest.mark.parametrize(
-    ("reference", "found"),
-    [
-        ("#", {"$defs": {"a/b~c d": [1, {"x": 2}]}}),
-        ("#/$defs/a~1b~0c%20d/1/x", 2),
-        ("#/$defs/a~1b~0c%20d/7", True),
-        ("#/$defs/missing", True),
-        ("#anchor", {"$defs": {"a/b~c d": [1, {"x": 2}]}}),
-        ("https://example.com/schema.json", True),
-        ("other.json#/a", True),
-    ],
-)
-def test_a_reference_is_a_pointer_into_the_schema_and_nothing_is_fetched(reference: str, found: Json) -> None:
-    assert schemas.resolve({"$defs": {"a/b~c d": [1, {"x": 2}]}}, reference) == found
-
-
 def test_flattening_follows_references_and_merges_all_of() -> None:
     root = {
         "$defs": {

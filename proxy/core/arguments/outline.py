@@ -107,18 +107,7 @@ class Outline:
     def target(self, node: dict[str, Json]) -> Json:
         """What ``$ref`` points at. True, the schema that admits anything, if there is none or it cannot be found."""
         reference = node.get("$ref")
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return True
-        found = self._schema
-        for step in unquote(reference[1:]).split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and key in found:
-                found = found[key]
-            elif isinstance(found, list) and key.isdecimal() and int(key[:9]) < len(found):
-                found = found[int(key[:9])]
-            else:
-                return True
-        return found
+        return resolve(self._schema, reference) if isinstance(reference, str) else True
 
     def _room(self, nodes: Nodes, kind: str) -> tuple[bool, bool]:
         """Whether ``nodes`` admit some value of ``kind``, and whether they admit every one. Looked at once."""
@@ -155,6 +144,22 @@ class Outline:
             )
 
         return all(map(fits, nodes))
+
+
+def resolve(root: Json, reference: str) -> Json:
+    """What a JSON pointer within ``root`` (``#/$defs/x``) refers to; True, any value, when it refers to nothing."""
+    if not reference.startswith("#"):
+        return True
+    found = root
+    for step in unquote(reference[1:]).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key[:9]) < len(found):
+            found = found[int(key[:9])]
+        else:
+            return True
+    return found
 
 
 def member(applied: Iterable[dict[str, Json]], key: str) -> Nodes:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from proxy.core.arguments.jsontext import Number, loads
-from proxy.core.arguments.outline import Outline, equal, item, kind_of, member
+from proxy.core.arguments.outline import Outline, equal, item, kind_of, member, resolve
+from proxy.core.model import Json
 
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}
 CIRCLE = {"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind"], "type": "object"}
@@ -140,3 +141,20 @@ def test_a_schema_that_leads_to_itself_comes_to_an_end() -> None:
         outline = Outline(schema)
         outline.applied(outline.root, {"a": 1})
         outline.kinds(outline.root)
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("#", {"$defs": {"a/b~c d": [1, {"x": 2}]}}),
+        ("#/$defs/a~1b~0c%20d/1/x", 2),
+        ("#/$defs/a~1b~0c%20d/7", True),
+        ("#/$defs/missing", True),
+        (f"#/$defs/a~1b~0c%20d/{'9' * 5000}", True),
+        ("#anchor", {"$defs": {"a/b~c d": [1, {"x": 2}]}}),
+        ("https://example.com/schema.json", True),
+        ("other.json#/a", True),
+    ],
+)
+def test_a_reference_is_a_pointer_into_the_schema_and_nothing_is_fetched(reference: str, found: Json) -> None:
+    assert resolve({"$defs": {"a/b~c d": [1, {"x": 2}]}}, reference) == found
