@@ -26,11 +26,10 @@ class Number(str):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an object and where it stands: the key's opening quote, and the value's first and past-last index."""
+    """A member of an object, and where its value stands: the first index, and the one past the last."""
 
     key: str
     value: Json
-    key_start: int
     value_start: int
     value_end: int
 
@@ -78,7 +77,7 @@ def members(text: str, start: int = 0) -> tuple[list[Member], int]:
             raise ValueError(f"no colon at {colon}")
         value_start = skip_space(text, colon + 1)
         value, value_end = scan(text, value_start)
-        found.append(Member(key, value, at, value_start, value_end))
+        found.append(Member(key, value, value_start, value_end))
         end = skip_space(text, value_end)
         match text[end : end + 1]:
             case "}":

@@ -73,7 +73,6 @@ def test_members_are_found_with_their_places() -> None:
         ("a", Number("1e5")), ("a", ["}"]), ("b", {"c": '"'}),
     ]  # fmt: skip
     assert [text[member.value_start : member.value_end] for member in found] == ["1e5", '["}"]', '{"c":"\\""}']
-    assert [text[member.key_start] for member in found] == ['"'] * 3
     assert text[end:] == " rest"
     assert members("{ }") == ([], 3)
 
@@ -114,7 +113,6 @@ def test_members_agree_with_loads(value: dict[str, object], space: str) -> None:
     assert {member.key: member.value for member in found} == loads(text)
     for member in found:
         assert loads(text[member.value_start : member.value_end]) == member.value
-        assert scan(text, member.key_start)[0] == member.key
 
 
 @given(any_text)
