@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from proxy.core.arguments import jsontext
-from proxy.core.model import ImagePart, Request, TextPart
+from proxy.core.model import ImagePart, Request, TextPart, Tool
 
 CHARACTERS_PER_TOKEN = 4
 """About what English text has in the usual vocabularies."""
@@ -27,13 +27,14 @@ def estimate(request: Request) -> int:
             size += len(part.text) if isinstance(part, TextPart) else 0
             images += isinstance(part, ImagePart)
         size += sum(len(call.name) + len(call.arguments) for call in message.calls)
-    for tool in request.tools:
-        size += len(tool.name) + len(tool.description) + len(_schema(tool.parameters))
+    size += sum(map(size_of, request.tools))
     return tokens_of(size) + images * IMAGE_TOKENS
 
 
-def _schema(parameters: object) -> str:
+def size_of(tool: Tool) -> int:
+    """Characters of a tool: its name, its description, and its schema if that can be written."""
     try:
-        return jsontext.dumps(parameters)
-    except (ValueError, RecursionError):  # the prompt will say so
-        return ""
+        schema = len(jsontext.dumps(tool.parameters))
+    except (ValueError, TypeError):  # the prompt will say so
+        schema = 0
+    return len(tool.name) + len(tool.description) + schema

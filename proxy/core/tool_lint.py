@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from proxy.core.arguments import jsontext
 from proxy.core.arguments.schema import ToolSchema
 from proxy.core.model import Json, Tool
-from proxy.core.tokens import tokens_of
+from proxy.core.tokens import size_of, tokens_of
 
 Rule: TypeAlias = Literal[
     "many_tools",  # a small model chooses worse among many
@@ -136,20 +135,12 @@ def _findings(tools: Sequence[Tool]) -> Iterator[Finding]:
         yield Finding(
             "many_tools", f"{len(tools)} tools. Small models choose worse among many; offer those that may be needed."
         )
-    tokens = tokens_of(sum(map(_size, tools)))
+    tokens = tokens_of(sum(map(size_of, tools)))
     if tokens > MANY_TOKENS:
         yield Finding("long_tools", f"The tools take about {tokens:,} tokens of each prompt. Shorten the longest.")
     yield from _alike(tools)
     for tool in tools:
         yield from _of_tool(tool)
-
-
-def _size(tool: Tool) -> int:
-    try:
-        schema = len(jsontext.dumps(tool.parameters))
-    except (ValueError, RecursionError, TypeError):
-        schema = 0
-    return len(tool.name) + len(tool.description) + schema
 
 
 def _alike(tools: Sequence[Tool]) -> Iterator[Finding]:

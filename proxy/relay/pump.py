@@ -11,14 +11,12 @@ from time import perf_counter
 from proxy.core.dispatch import Reader
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, Finish, Problem, ReasoningDelta, TextDelta, ToolCallEnd, Usage
+from proxy.core.tokens import tokens_of
 from proxy.relay.context import CONTEXT_CUT, ContextCheck
 from proxy.telemetry import RequestLog, logger
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire.sse import Frame, SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
-
-CHARACTERS_PER_TOKEN = 4
-"""For estimates: about what English text has in the usual vocabularies."""
 
 BROKE_OFF = "The backend's stream ended before its reply was complete. Its own log may say why."
 
@@ -145,7 +143,7 @@ class Pump:
         """A finish, unless the backend gave one, and an estimate of the tokens, unless it counted them."""
         events = self._reader.close()
         if not self._counted:
-            events.append(Usage(_tokens(self._prompt_size), _tokens(self._reply_size)))
+            events.append(Usage(tokens_of(self._prompt_size), tokens_of(self._reply_size)))
             self._log.estimated = True
         return self._note(events)
 
@@ -202,7 +200,3 @@ def _join(events: Iterable[Event]) -> Iterator[Event]:
             yield ReasoningDelta("".join([event.text for event in group if isinstance(event, ReasoningDelta)]))
         else:
             yield from group
-
-
-def _tokens(size: int) -> int:
-    return -(-size // CHARACTERS_PER_TOKEN)
