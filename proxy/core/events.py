@@ -73,6 +73,12 @@ class Usage:
     completion_tokens: int | None = None
     raw: Mapping[str, Json] = field(default_factory=nothing)
 
+    def detail(self, group: str, name: str) -> int | None:
+        """A count that the backend tells apart (``prompt_tokens_details``, ``cached_tokens``), None if it does not."""
+        details = self.raw.get(group)
+        count = details.get(name) if isinstance(details, Mapping) else None
+        return count if isinstance(count, int) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -48,7 +48,7 @@ class ContextCheck:
         """
         if usage.prompt_tokens is None or usage.prompt_tokens <= 0:
             return None
-        counted = usage.prompt_tokens + _cached(usage)
+        counted = usage.prompt_tokens + (usage.detail("prompt_tokens_details", "cached_tokens") or 0)
         texts = [message.text for message in self.messages]
         if _fits(sum(map(len, texts)), counted) or _has_image(self.messages):
             return None
@@ -68,9 +68,3 @@ def _fits(characters: int, tokens: int) -> bool:
 
 def _has_image(messages: Iterable[Message]) -> bool:
     return any(isinstance(part, ImagePart) for message in messages for part in message.content)
-
-
-def _cached(usage: Usage) -> int:
-    details = usage.raw.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return cached if isinstance(cached, int) else 0

@@ -5,7 +5,7 @@ No block is empty: clients replay them, and the vendor's own servers refuse a te
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from proxy.core.arguments import jsontext
 from proxy.core.collect import Reply
@@ -83,11 +83,11 @@ def usage_object(usage: Usage | None) -> dict[str, Json]:
     """Token counts, 0 where nobody counted. What came from a cache is not part of ``input_tokens`` here."""
     usage = usage or Usage()
     prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
+    cached = usage.detail("prompt_tokens_details", "cached_tokens")
     fields: dict[str, Json] = {"input_tokens": prompt, "output_tokens": completion}
     if cached is not None and cached <= prompt:
         fields |= {"input_tokens": prompt - cached, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}
-    thinking = _detail(usage, "completion_tokens_details", "reasoning_tokens")
+    thinking = usage.detail("completion_tokens_details", "reasoning_tokens")
     if thinking is not None:
         fields["output_tokens_details"] = {"thinking_tokens": thinking}
     return fields
@@ -106,9 +106,3 @@ def input_text(arguments: str) -> str:
     except ValueError:
         value = None
     return arguments if isinstance(value, dict) else jsonio.dumps({UNREADABLE: arguments}).decode()
-
-
-def _detail(usage: Usage, group: str, name: str) -> int | None:
-    details = usage.raw.get(group)
-    count = details.get(name) if isinstance(details, Mapping) else None
-    return count if isinstance(count, int) else None

@@ -142,21 +142,15 @@ def usage_object(usage: Usage | None) -> dict[str, Json]:
     return {
         "input_tokens": read,
         "input_tokens_details": {
-            "cached_tokens": _detail(usage, "prompt_tokens_details", "cached_tokens"),
+            "cached_tokens": usage.detail("prompt_tokens_details", "cached_tokens") or 0,
             "cache_write_tokens": 0,
         },
         "output_tokens": written,
         "output_tokens_details": {
-            "reasoning_tokens": _detail(usage, "completion_tokens_details", "reasoning_tokens"),
+            "reasoning_tokens": usage.detail("completion_tokens_details", "reasoning_tokens") or 0,
         },
         "total_tokens": read + written,
     }
-
-
-def _detail(usage: Usage, member: str, key: str) -> int:
-    details = usage.raw.get(member)
-    count = details.get(key) if isinstance(details, dict) else None
-    return count if isinstance(count, int) else 0
 
 
 def text_part(text: str) -> dict[str, Json]:
