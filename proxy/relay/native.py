@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable
 from time import perf_counter
 
 from proxy.core.arguments import jsontext
-from proxy.core.errors import UpstreamError
+from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.events import Event, ToolCallStart, Usage
 from proxy.relay.pump import BROKE_OFF, PATIENCE, read_within
 from proxy.telemetry import RequestLog
@@ -27,12 +27,15 @@ _LONGEST_END = 32
 def with_model(body: bytes, model: str) -> bytes:
     """A request body that asks for ``model``; every other byte stays as it is.
 
-    Raises ``ValueError`` for what is no JSON object in UTF-8, or is nested too deeply.
+    Raises ``ClientError`` for what is no JSON object in UTF-8, or is nested too deeply.
     """
-    text = body.decode()
     name = jsonio.dumps(model).decode()
-    start = jsontext.skip_space(text, 0)
-    found, _ = jsontext.members(text, start)
+    try:
+        text = body.decode()
+        start = jsontext.skip_space(text, 0)
+        found, _ = jsontext.members(text, start)
+    except ValueError as error:
+        raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
     asked = [member for member in found if member.key == "model"]
     if not asked:
         text = f'{text[: start + 1]}"model":{name}{"," if found else ""}{text[start + 1 :]}'

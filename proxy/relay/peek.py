@@ -8,7 +8,6 @@ from functools import partial
 from typing import TypeAlias
 
 from proxy.apart import apart
-from proxy.core.errors import ClientError
 from proxy.relay.native import with_model
 from proxy.wire import jsonio
 
@@ -80,7 +79,7 @@ class Passing:
         before = len(self._start)
         if model is not None and self.model is not None and model != self.model:
             if self._place is None:
-                self._start = await apart(before, partial(_with_model, self._start, model))
+                self._start = await apart(before, partial(with_model, self._start, model))
             else:
                 first, end = self._place
                 self._start = self._start[:first] + model.encode() + self._start[end:]
@@ -123,10 +122,3 @@ class Passing:
                 self.model = self._start[slice(*self._place)].decode("utf-8", "replace")
                 return True
         return False
-
-
-def _with_model(body: bytes, model: str) -> bytes:
-    try:
-        return with_model(body, model)
-    except ValueError as error:
-        raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None

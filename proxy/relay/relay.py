@@ -161,10 +161,7 @@ class Relay:
             return await self._translated(ask, log, rescue)
         model, body = self._backend.config.model, ask.body
         if model is not None and model != ask.model:
-            try:
-                body = await apart(ask.size, partial(with_model, body, model))
-            except ValueError as error:
-                raise ClientError(f"The model's name cannot be put into the request body: {error}.") from None
+            body = await apart(ask.size, partial(with_model, body, model))
         fields = [*_onward(ask.headers, log), *self._credentials(ask.headers), ("x-request-id", log.id)]
         reply = await self._generation(fields, body, log)
         streamed = is_event_stream(reply, ask.stream)
