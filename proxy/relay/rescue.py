@@ -33,7 +33,7 @@ from proxy.relay.pump import PATIENCE, read_within
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire import jsonio
-from proxy.wire.sse import Frame, SseDecoder, frame
+from proxy.wire.sse import Frame, SseDecoder, frame, is_whole
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 _EVENT_END = re.compile(rb"\n(?:\n|\r\n?)|\r\r\n?")
@@ -89,14 +89,6 @@ async def rescue_stream(reply: UpstreamReply, rescue: Rescue, log: RequestLog) -
     if rest := stream.close(broken=not ending.seen):
         yield rest
     ending.check()
-
-
-def _is_whole(last: Frame) -> bool:
-    """Whether the last event of a stream, which has no blank line behind it, is one: the tokens' count may be cut."""
-    try:
-        return last.data.strip() == "[DONE]" or jsonio.loads(last.data) is not None
-    except ValueError:
-        return False
 
 
 def note_rescued(events: Iterable[Event], log: RequestLog) -> int:
@@ -155,7 +147,8 @@ class StreamRescue:
         if self._rescue is None:
             self._tally.close()
             return b""
-        return self._look([] if broken else list(filter(_is_whole, self._sse.close()))) or self._end()
+        last = [] if broken else self._sse.close()  # it has no blank line behind it: the tokens' count may be cut
+        return self._look(list(filter(is_whole, last))) or self._end()
 
     def _parts(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
         """``data`` in parts, and whether an event ends with them."""

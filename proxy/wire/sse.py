@@ -155,7 +155,7 @@ class EventCutter:
         """What is held at the end of the stream, if it is an event but for its blank line."""
         rest = b"".join(self._held)
         decoder = SseDecoder(max(len(rest), 1))
-        told = [_is_told(frame) for frame in (*decoder.feed(rest), *decoder.close())]
+        told = [is_whole(frame) for frame in (*decoder.feed(rest), *decoder.close())]
         return rest if all(told) and (told or not rest.strip() or rest.startswith(b":")) else b""
 
     def feed(self, data: bytes) -> bytes:
@@ -177,8 +177,8 @@ class EventCutter:
         return whole
 
 
-def _is_told(frame: Frame) -> bool:
-    """Whether the data of a frame are whole: JSON, or the mark of the end."""
+def is_whole(frame: Frame) -> bool:
+    """Whether the data of a frame are whole: JSON, or the mark of the end. Those that a stream broke off in are not."""
     try:
         return frame.data.strip() == "[DONE]" or jsonio.loads(frame.data) is not None
     except ValueError:
