@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, cast
@@ -66,8 +66,8 @@ class UpstreamReply:
 
     ``headers`` are as the backend sent them, except that a content coding which is undone here (gzip and deflate, see
     ``encoding``) is no longer named.
-    The body is read once, with ``receive``, ``aiter`` or ``read``; a ``listener`` is told of each piece. Close the
-    reply in any case; as a context manager it does.
+    The body is read once: with ``receive``, which iterating over the reply does, or with ``read``. A ``listener`` is
+    told of each piece. Close the reply in any case; as a context manager it does.
     """
 
     def __init__(
@@ -95,13 +95,6 @@ class UpstreamReply:
     def header(self, name: str) -> str | None:
         """The first value of the header ``name``, which is in lower case."""
         return self._first.get(name)
-
-    def aiter(self) -> AsyncIterator[bytes]:
-        """The body in pieces, each as soon as it is there. Raises ``UpstreamError`` when the reply breaks off.
-
-        Closing the reply meanwhile ends the iteration.
-        """
-        return self
 
     async def read(self, limit: int = MAX_BODY) -> bytes:
         """The whole body. Raises ``UpstreamError`` when it breaks off or has more than ``limit`` bytes."""

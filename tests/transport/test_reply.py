@@ -52,7 +52,7 @@ async def test_each_piece_comes_before_the_next_is_sent(upstream: Upstream, codi
         scripted_server(step) as server,
         await upstream.open("POST", server.url) as reply,
     ):
-        async for piece in reply.aiter():
+        async for piece in reply:
             got.append(piece)
             received.release()
     assert got == pieces
@@ -67,7 +67,7 @@ async def test_a_whole_body_leaves_its_connection_for_the_next(upstream: Upstrea
 
 
 async def take(reply: UpstreamReply, got: list[bytes]) -> None:
-    async for piece in reply.aiter():
+    async for piece in reply:
         got.append(piece)
 
 
@@ -146,7 +146,7 @@ async def test_a_bomb_is_given_up_at_the_limit(upstream: Upstream) -> None:
         with pytest.raises(UpstreamError, match="more than 1000000 bytes"):
             await reply.read(1_000_000)
         async with await upstream.open("POST", server.url) as reply:
-            async for piece in reply.aiter():
+            async for piece in reply:
                 assert len(piece) <= PIECE
 
 
@@ -169,16 +169,16 @@ async def test_a_compressed_body_that_is_cut_or_broken_is_an_error(upstream: Ups
 async def test_closing_a_reply_closes_its_connection(upstream: Upstream) -> None:
     async with scripted_server(stream(b"1", end="hang")) as server:
         reply = await upstream.open("POST", server.url)
-        assert await anext(reply.aiter()) == b"1"
+        assert await anext(reply) == b"1"
         await reply.aclose()
         await server.until(lambda: server.connections_open == 0)
-        assert [piece async for piece in reply.aiter()] == []
+        assert [piece async for piece in reply] == []
         await reply.aclose()
 
 
 async def test_closing_a_reply_from_outside_ends_the_reading(upstream: Upstream) -> None:
     async def read() -> list[bytes]:
-        return [piece async for piece in reply.aiter()]
+        return [piece async for piece in reply]
 
     async with scripted_server(stream(b"1", end="hang")) as server, asyncio.timeout(10):
         reply = await upstream.open("POST", server.url)
@@ -193,7 +193,7 @@ async def test_cancelling_the_reader_closes_the_connection(upstream: Upstream) -
     got = asyncio.Event()
 
     async def read() -> None:
-        async for _ in reply.aiter():
+        async for _ in reply:
             got.set()
 
     async with scripted_server(stream(b"1", end="hang")) as server:

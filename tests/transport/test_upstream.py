@@ -340,7 +340,7 @@ async def test_nothing_is_left_behind(upstream: Upstream) -> None:
         with pytest.raises(UpstreamError):
             await (await upstream.open("POST", server.url)).read()
         abandoned = await upstream.open("POST", server.url)
-        assert await anext(abandoned.aiter()) == b"1"
+        assert await anext(abandoned) == b"1"
         await abandoned.aclose()
         opening = asyncio.create_task(upstream.open("POST", server.url, body=bytes(3_000_000)))
         await server.until(lambda: len(server.requests) == 4)
