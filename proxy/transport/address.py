@@ -58,7 +58,7 @@ def locate(text: str) -> Address:
     authorization = None
     if url.userinfo:
         authorization = "Basic " + base64.b64encode(f"{url.username}:{url.password}".encode()).decode("ascii")
-    loopback = is_loopback(url.host)
+    loopback = is_this_machine(url.host)
     return Address(
         url=url.copy_with(username=None, password=None, fragment=None),
         shown=show(url),
@@ -73,10 +73,11 @@ def show(url: httpx2.URL) -> str:
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
 
 
-def is_loopback(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Whether ``host`` is this machine: ``localhost`` and its subdomains (RFC 6761), 127.0.0.0/8, ``::1``.
 
-    The unspecified addresses count: servers print ``0.0.0.0`` as theirs, and connecting there leads to this machine.
+    The unspecified addresses count, which is why ``proxy.access`` has a check of its own for where the proxy listens:
+    servers print ``0.0.0.0`` as theirs, and connecting there leads to this machine.
     """
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):

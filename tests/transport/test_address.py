@@ -6,7 +6,7 @@ import pytest
 
 from proxy.core.errors import UpstreamError
 from proxy.transport import address
-from proxy.transport.address import Proxies, in_container, is_loopback, locate
+from proxy.transport.address import Proxies, in_container, is_this_machine, locate
 
 
 def test_secrets_of_a_url_are_not_shown() -> None:
@@ -51,14 +51,14 @@ def test_a_refused_url_does_not_show_its_secrets_either() -> None:
     ],
 )
 def test_loopback(host: str) -> None:
-    assert is_loopback(host)
+    assert is_this_machine(host)
 
 
 @pytest.mark.parametrize(
     "host", ["example.com", "localhost.example.com", "128.0.0.1", "192.168.0.1", "::2", "127.0.0.1.example"]
 )
 def test_not_loopback(host: str) -> None:
-    assert not is_loopback(host)
+    assert not is_this_machine(host)
 
 
 def test_containers_are_known_by_the_file_that_their_engine_leaves(
