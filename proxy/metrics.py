@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from proxy.telemetry import RequestLog
+from proxy.telemetry import CONTEXT_CUT, RequestLog
 
 MOST_MODELS = 50
 """Names of models, beside those that are configured, that are told apart. All further ones are ``other``."""
@@ -142,7 +142,7 @@ class Metrics:
                 counter(backend).inc(count)
         if log.calls:
             self._calls(backend, model).inc(log.calls)
-        if log.warning == "context-cut":
+        if log.warning == CONTEXT_CUT:
             self._cuts(backend).inc()
         for kind, tokens in (("prompt", log.prompt_tokens), ("completion", log.completion_tokens)):
             if tokens and tokens > 0:

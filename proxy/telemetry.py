@@ -21,6 +21,9 @@ REPAIRS = frozenset({"repaired", "coerced", "renamed", "promoted"})
 
 Fault: TypeAlias = Literal["client", "backend", "proxy"]
 
+CONTEXT_CUT = "context-cut"
+"""The warning of a prompt that the backend has silently cut, in the log and in the header of the answer."""
+
 MOST_SHOWN = 200
 """Characters of a value that are shown. Some are what a client sent: the name of a model, say."""
 

@@ -13,9 +13,6 @@ from proxy.backends.capability import Kind
 from proxy.core.events import Usage
 from proxy.core.model import ImagePart, Message
 
-CONTEXT_CUT = "context-cut"
-"""What the warning is called in the log and in the header of the answer."""
-
 MOST_CHARACTERS_PER_TOKEN = 8
 """English text has about 4; no vocabulary in use comes near this over a whole prompt."""
 

@@ -12,8 +12,8 @@ from proxy.core.dispatch import Reader
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, Finish, Problem, ReasoningDelta, TextDelta, ToolCallEnd, Usage
 from proxy.core.tokens import tokens_of
-from proxy.relay.context import CONTEXT_CUT, ContextCheck
-from proxy.telemetry import RequestLog, logger
+from proxy.relay.context import ContextCheck
+from proxy.telemetry import CONTEXT_CUT, RequestLog, logger
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire.sse import Frame, SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
