@@ -54,9 +54,7 @@ async def constrain(
     choice = request.tool_choice
     if when == "off" or not (choice.forced or (choice.mode == "auto" and when == "always")):
         return NOTHING
-    told = request.extra.get("chat_template_kwargs")
-    if isinstance(told, Mapping) and told.get("enable_thinking") is False:
-        starts_in_reasoning = False  # the template then closes what it opens
+    starts_in_reasoning = starts_in_reasoning and not thinking_off(request)
     written = partial(_written, request.offered)
     if kind in _BY_GRAMMAR:
         most = None if choice.forced else MOST_CALLS if request.parallel else 1
@@ -67,6 +65,12 @@ async def constrain(
         schema = await _made(_schema, await apart(size, written), arguments, longest)
         return NOTHING if schema is None else fields(schema)
     return NOTHING
+
+
+def thinking_off(request: Request) -> bool:
+    """Whether the client tells the chat template to close at once the reasoning that it opens."""
+    told = request.extra.get("chat_template_kwargs")
+    return isinstance(told, Mapping) and told.get("enable_thinking") is False
 
 
 def may_be_refusal(error: UpstreamError) -> bool:

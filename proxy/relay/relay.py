@@ -8,14 +8,14 @@ no longer counts, is rare. Whatever kind of body the backend then sends is read 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
 from proxy.apart import apart
 from proxy.backends.capability import Capabilities, Facts
-from proxy.backends.constrain import Fields, constrain, may_be_refusal
+from proxy.backends.constrain import Fields, constrain, may_be_refusal, thinking_off
 from proxy.backends.registry import Backend
 from proxy.core.dispatch import NativeDispatcher, XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
@@ -244,7 +244,7 @@ class Relay:
     def _dispatcher(self, facts: Facts, request: Request) -> XmlDispatcher:
         backend = self._backend
         told = backend.config.starts_in_reasoning
-        in_reasoning = facts.starts_in_reasoning and not _thinking_off(request) if told is None else told
+        in_reasoning = facts.starts_in_reasoning and not thinking_off(request) if told is None else told
         return XmlDispatcher(
             HistoryOptions(system_role=backend.config.system_role, prefill=facts.prefill, vision=facts.vision),
             starts_in_reasoning=in_reasoning,
@@ -365,12 +365,6 @@ def _single(body: bytes) -> bool:
 def _taken(request: Request) -> list[str]:
     """The ids of the conversation's earlier calls, which no new one may have."""
     return [call.id for message in request.messages for call in message.calls]
-
-
-def _thinking_off(request: Request) -> bool:
-    """The client tells the chat template to close at once the reasoning that it opens."""
-    told = request.extra.get("chat_template_kwargs")
-    return isinstance(told, Mapping) and told.get("enable_thinking") is False
 
 
 def _dialect(dispatcher: XmlDispatcher, model: str | None) -> str:
