@@ -166,7 +166,7 @@ class Reloadable:
             message = f"The settings are as they were: {error.message}"
             raise ClientError(message, code="config_error") from None
         self._source.spread()
-        await exchange.respond(200, [JSON], jsonio.dumps({"status": "reloaded", "needs_restart": list(needing)}))
+        await exchange.respond(200, [JSON], jsonio.dumps({"status": "reloaded", "needs_restart": needing}))
 
     @contextlib.asynccontextmanager
     async def _life(self, app: object) -> AsyncIterator[None]:

@@ -51,7 +51,7 @@ def demo(yes: bool, port: int, no_serve: bool) -> None:
         if bound is None:
             sys.exit(0 if as_planned else 1)
         telemetry.configure(as_json=False)
-        server = Server(Config((_backend(model.url),)), bound, ready=_announce)
+        server = Server(Config((BackendConfig(model.url),)), bound, ready=_announce)
         try:
             serve_beside(server, model)
         except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def show(model: LocalModel, confirm: Callable[[str], bool]) -> bool:
     with (
         TemporaryDirectory(prefix="toolgraft-demo-") as folder,
         Recorder(model.url) as recorder,
-        in_background(Config((_backend(recorder.url),), port=0)) as proxy,
+        in_background(Config((BackendConfig(recorder.url),), port=0)) as proxy,
         DefaultHttpxClient(trust_env=False) as http,  # a proxy of the environment has no business on loopback
         OpenAI(base_url=f"{proxy.url}/v1", api_key="unused", max_retries=0, http_client=http) as client,
     ):
@@ -96,10 +96,6 @@ def show(model: LocalModel, confirm: Callable[[str], bool]) -> bool:
             raise UpstreamError(f"The demo had to stop: {error}\n{model.last_words()}") from error
     click.echo(f"\n{well} of {len(played)} loops went as they should, in {time.monotonic() - began:.0f} s.")
     return well == len(played)
-
-
-def _backend(url: str) -> BackendConfig:
-    return BackendConfig(url)
 
 
 def _say_yes(question: str) -> bool:

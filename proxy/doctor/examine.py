@@ -53,10 +53,9 @@ class Examination:
 class _Questions:
     """Sends questions about one model, and tells what went wrong."""
 
-    def __init__(self, upstream: Upstream, backend: Backend, patience: float) -> None:
+    def __init__(self, upstream: Upstream, backend: Backend) -> None:
         self._upstream = upstream
         self._backend = backend
-        self._patience = patience
         self.findings: list[Finding] = []
 
     async def ask(self, method: str, url: str, body: Json) -> tuple[int, bytes]:
@@ -126,7 +125,7 @@ async def examine(config: BackendConfig, patience: float) -> Examination:
     """
     backend = Backend.of(config)
     async with Upstream(connect_timeout=min(patience, 10.0), total_timeout=patience) as upstream:
-        questions = _Questions(upstream, backend, patience)
+        questions = _Questions(upstream, backend)
         models, entries = await _models(questions, backend)
         model = _choose(questions, config, models)
         await _chat(questions, model, models)

@@ -22,9 +22,6 @@ from proxy.core.model import Json
 BUILTIN = Path(__file__).with_name("prompts.jsonl")
 """20 prompts: of one call and of several, nested and enumerated arguments, a second step, no call, three languages."""
 
-QUICK = 6
-"""How many of them are enough for a first look: one of each category."""
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -62,7 +59,7 @@ def read_prompts(*files: Path) -> tuple[Prompt, ...]:
 
 
 def quick(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
-    """The first prompt of each category."""
+    """The first prompt of each category: enough for a first look."""
     return tuple({prompt.category: prompt for prompt in reversed(prompts)}.values())[::-1]
 
 
