@@ -89,8 +89,8 @@ def exchange_fixture(entry: Entry, turn: int) -> Json | None:
         return None
     tools, _ = _tools(entry.log.surface, tape.shown(tape.asked))
     reading = _reading(tape, tools, entry.log)
-    text, _, finish = _text(tape.shown(tape.turns[turn].came))
-    return fixture(text, reading, finish)
+    wrote = _wrote(tape.shown(tape.turns[turn].came))
+    return fixture(wrote.content, reading, wrote.finish)
 
 
 def tried(text: str, reading: Reading, finish_reason: str) -> dict[str, Json]:
@@ -163,12 +163,12 @@ def _reading(tape: Tape, tools: Sequence[Tool], log: RequestLog) -> Reading:
 def _turn(tape: Tape, turn: Turn, reading: Reading | None) -> dict[str, Json]:
     """``reading`` None: the backend read the calls itself."""
     sent, came = tape.shown(turn.sent), tape.shown(turn.came)
-    text, reply, finish = _text(came)
+    wrote = _wrote(came)
     segments: list[Segment] = []
-    if reading is not None and len(text) <= MOST_MARKED:
-        segments = marked(text, reading, finish)[0]
-    elif text:
-        segments = [Segment("text", text)]
+    if reading is not None and len(wrote.content) <= MOST_MARKED:
+        segments = marked(wrote.content, reading, wrote.finish)[0]
+    elif wrote.content:
+        segments = [Segment("text", wrote.content)]
     return {
         "url": turn.url,
         "asked": round(turn.asked, 3),
@@ -177,18 +177,17 @@ def _turn(tape: Tape, turn: Turn, reading: Reading | None) -> dict[str, Json]:
         "sent": _body(turn.sent, sent),
         "came": _body(turn.came, came),
         "segments": _segments(segments),
-        "reasoning": reply.reasoning,
-        "calls": [{"name": call.name, "arguments": call.arguments} for call in reply.calls],
-        "finish": finish,
+        "reasoning": wrote.reasoning,
+        "calls": [{"name": call.name, "arguments": call.arguments} for call in wrote.calls],
+        "finish": wrote.finish,
         "problems": [explained(problem) for problem in turn.problems],
         "curl": curl(turn.url, (), sent, "BACKEND_KEY"),
     }
 
 
-def _text(came: bytes) -> tuple[str, Reply, str | None]:
+def _wrote(came: bytes) -> Reply:
     """What the model wrote, with what the backend made of it by itself."""
-    reply = collect(chat_events(came))
-    return reply.content, reply, reply.finish
+    return collect(chat_events(came))
 
 
 def _segments(segments: Iterable[Segment]) -> list[Json]:
