@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from proxy.core.collect import Reply
-from proxy.core.model import Request
-from proxy.surfaces.base import Shape, dropped_header
+from proxy.surfaces.base import NO_MODEL, Shape, Surface
 from proxy.wire.openai_chat import (
     KEEP_ALIVE,
     ChatRequest,
@@ -17,45 +16,29 @@ from proxy.wire.openai_chat import (
     decode_body,
     encode_error,
     encode_reply,
-    load_body,
     stream_error,
 )
 
-NO_MODEL = "default"
-"""The model's name in answers to requests that named none."""
 
-
-class Chat:
-    """One request. Its body must be a JSON object, else ``ClientError``; the rest is read only where that is needed."""
+class Chat(Surface):
+    """One request. A backend that takes it as it is gets the client's own bytes."""
 
     shape: ClassVar[Shape] = Shape("chat", KEEP_ALIVE, encode_error, stream_error)
 
     def __init__(self, body: bytes) -> None:
-        self.body: bytes | None = body
-        self.raw = load_body(body)
-        model = self.raw.get("model")
-        self.model = model if isinstance(model, str) and model else None
-        self.stream = self.raw.get("stream") is True
+        super().__init__(body)
+        self.body = body
 
     @cached_property
     def _decoded(self) -> ChatRequest:
         return decode_body(self.raw)
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """The types of hosted tools that were left out. Raises ``ClientError``."""
-        return self._decoded.dropped_tools
-
-    def request(self) -> Request:
-        """What is asked for. Raises ``ClientError``."""
-        return self._decoded.request
 
     def headers(self) -> list[tuple[str, str]]:
         """Headers of the answer that say how the request was read.
 
         An answer that has them is written here, and the tokens' probabilities are in none of those.
         """
-        told = dropped_header(self.dropped)
+        told = super().headers()
         return [*told, ("x-toolgraft-ignored", "logprobs")] if self.raw.get("logprobs") else told
 
     def encoder(self) -> StreamEncoder:
