@@ -7,7 +7,7 @@ is left out, and the schema is read as if it said less. Nothing is ever fetched.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -150,6 +150,41 @@ def _common_types(first: list[str] | None, second: list[str] | None) -> list[str
 
 def _wide(names: Iterable[str]) -> set[str]:
     return {*names, "integer"} if "number" in names else {*names}
+
+
+def branches(flat: dict[str, Json]) -> Iterator[Json] | None:
+    """The schemas of which one must fit, each with all else that ``flat`` says; None if it has none.
+
+    ``flat`` is without them afterwards, and may have others: of ``anyOf`` and ``oneOf`` it takes the first.
+    """
+    for word in ("anyOf", "oneOf"):
+        found = flat.pop(word, None)
+        if isinstance(found, list) and found:
+            plain = not flat.keys() - NOTES
+            return (each if plain else {"allOf": [flat, each]} for each in found)
+    return None
+
+
+def listed(schema: Mapping[str, Json]) -> list[Json]:
+    """The values that ``schema`` lists; none if it lists none, or says nothing of that."""
+    values = schema.get("enum")
+    if not isinstance(values, list):
+        values = [schema["const"]] if "const" in schema else []
+    return [*values, None] if values and schema.get("nullable") is True else values
+
+
+def items(schema: Mapping[str, Json]) -> tuple[list[Json], Json]:
+    """The schemas of an array's first items, and that of all others; None if nothing is said of those."""
+    rest, first = schema.get("items"), schema.get("prefixItems")
+    if isinstance(rest, list):  # before draft 2020-12
+        rest, first = schema.get("additionalItems"), rest
+    return first if isinstance(first, list) else [], rest
+
+
+def required(schema: Mapping[str, Json]) -> list[str]:
+    """The members that an object must have, without those that it cannot have."""
+    declared, others = properties(schema), schema.get("additionalProperties", True)
+    return [name for name in strings(schema.get("required")) if name in declared or others is not False]
 
 
 def properties(schema: Mapping[str, Json]) -> dict[str, Json]:

@@ -74,14 +74,12 @@ class Simplifier:
             return _any_value()
         flat, chain = schemas.flatten(schema, self._root, chain)
         self._look_at(len(schemas.properties(flat)))
-        for word in ("anyOf", "oneOf"):
-            branches = flat.pop(word, None)
-            if isinstance(branches, list) and branches:
-                plain = not flat.keys() - schemas.NOTES
-                return self._any_of((b if plain else {"allOf": [flat, b]} for b in branches), chain)
-        values = flat["enum"] if isinstance(flat.get("enum"), list) else [flat["const"]] if "const" in flat else None
+        branches = schemas.branches(flat)
+        if branches is not None:
+            return self._any_of(branches, chain)
+        values = schemas.listed(flat)
         if values:
-            return self._enum([*values, None] if flat.get("nullable") is True else values, flat)
+            return self._enum(values, flat)
         allowed = schemas.types(flat)
         if allowed is None:
             return _any_value()
@@ -142,14 +140,12 @@ class Simplifier:
         return written
 
     def _array(self, schema: Mapping[str, Json]) -> Schema:
-        items, first = schema.get("items"), schema.get("prefixItems")
-        if isinstance(items, list):  # before draft 2020-12
-            items, first = schema.get("additionalItems"), items
+        first, items = schemas.items(schema)
         high = min(schemas.count(schema.get("maxItems"), LONGEST_LIST), LONGEST_LIST)
         low = schemas.count(schema.get("minItems"), 0)
         if low > high:
             raise NoValueError
-        if isinstance(first, list) and first:  # which words for a tuple are understood differs
+        if first:  # which words for a tuple are understood differs
             return {"type": "array", "items": _any_value()}
         try:
             item = self._value(True if items is None else items)
@@ -162,7 +158,7 @@ class Simplifier:
     def _object(self, schema: Mapping[str, Json]) -> Schema:
         declared = schemas.properties(schema)
         unnamed = schema.get("additionalProperties", True)
-        required = [n for n in schemas.strings(schema.get("required")) if n in declared or unnamed is not False]
+        required = schemas.required(schema)
         members: dict[str, Json] = {}
         for name in dict.fromkeys([*declared, *required]):
             if not is_plain(name):

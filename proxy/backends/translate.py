@@ -88,14 +88,12 @@ class Translator:
             return "json"
         flat, chain = schemas.flatten(schema, self._root, chain)
         self._look_at(len(schemas.properties(flat)))
-        for word in ("anyOf", "oneOf"):
-            branches = flat.pop(word, None)
-            if isinstance(branches, list) and branches:
-                plain = not flat.keys() - schemas.NOTES
-                return self._any_of((b if plain else {"allOf": [flat, b]} for b in branches), chain, depth)
-        values = flat["enum"] if isinstance(flat.get("enum"), list) else [flat["const"]] if "const" in flat else None
+        branches = schemas.branches(flat)
+        if branches is not None:
+            return self._any_of(branches, chain, depth)
+        values = schemas.listed(flat)
         if values:
-            return self._enum([*values, None] if flat.get("nullable") is True else values, flat)
+            return self._enum(values, flat)
         allowed = schemas.types(flat)
         if allowed is None:
             return "json"
@@ -159,14 +157,12 @@ class Translator:
         return self._rule(expression)
 
     def _array(self, schema: Mapping[str, Json], depth: int) -> str:
-        items, first = schema.get("items"), schema.get("prefixItems")
-        if isinstance(items, list):  # before draft 2020-12
-            items, first = schema.get("additionalItems"), items
+        first, items = schemas.items(schema)
         high = min(schemas.count(schema.get("maxItems"), LONGEST_LIST), LONGEST_LIST)
         low = schemas.count(schema.get("minItems"), 0)
         if low > high:
             raise NoValueError
-        fixed = [self.value(each, depth=depth + 1) for each in first[:high]] if isinstance(first, list) else []
+        fixed = [self.value(each, depth=depth + 1) for each in first[:high]]
         if fixed and items is None and low <= len(fixed):
             high = len(fixed)  # more could be anything
         low, high = max(low - len(fixed), 0), high - len(fixed)
@@ -185,7 +181,7 @@ class Translator:
         """Members in the order declared, then undeclared ones; what is not required may be left out."""
         declared = schemas.properties(schema)
         unnamed = schema.get("additionalProperties", True)
-        required = [n for n in schemas.strings(schema.get("required")) if n in declared or unnamed is not False]
+        required = schemas.required(schema)
         members: list[tuple[str, bool]] = []
         for name in dict.fromkeys([*declared, *required]):
             try:

@@ -135,3 +135,46 @@ def test_numbers_are_read_exactly_and_what_is_none_is_none() -> None:
 def test_counts_and_lists_of_strings_are_read_leniently() -> None:
     assert [schemas.count(value, 7) for value in (3, 3.0, -1, True, "3", None, 10**9)] == [3, 3, 7, 7, 7, 7, 10**6]
     assert [schemas.strings(value) for value in (["a", 1, "b"], True, None, "a")] == [["a", "b"], [], [], []]
+
+
+def test_alternatives_keep_what_is_said_beside_them() -> None:
+    plain: dict[str, Json] = {"title": "x", "anyOf": [], "oneOf": [{"type": "string"}]}
+    assert list(schemas.branches(plain) or ()) == [{"type": "string"}]
+    assert plain == {"title": "x"}
+    both: dict[str, Json] = {"anyOf": [True], "oneOf": [False]}
+    assert list(schemas.branches(both) or ()) == [{"allOf": [{"oneOf": [False]}, True]}]
+    assert schemas.branches({"anyOf": "nonsense"}) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        ({"enum": [1, 2], "const": 3}, [1, 2]),
+        ({"enum": "nonsense", "const": 3}, [3]),
+        ({"enum": ["a"], "nullable": True}, ["a", None]),
+        ({"const": None}, [None]),
+        ({"enum": [], "nullable": True}, []),
+        ({}, []),
+    ],
+)
+def test_values_that_are_listed(schema: dict[str, Json], values: list[Json]) -> None:
+    assert schemas.listed(schema) == values
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        ({"items": {"type": "string"}}, ([], {"type": "string"})),
+        ({"prefixItems": [True], "items": False}, ([True], False)),
+        ({"items": [True], "additionalItems": False}, ([True], False)),
+        ({"prefixItems": "nonsense"}, ([], None)),
+    ],
+)
+def test_items_of_every_draft(schema: dict[str, Json], found: tuple[list[Json], Json]) -> None:
+    assert schemas.items(schema) == found
+
+
+def test_a_member_that_cannot_be_is_not_required() -> None:
+    said = {"properties": {"a": {}}, "required": ["a", "b", 5]}
+    assert schemas.required(said) == ["a", "b"]
+    assert schemas.required({**said, "additionalProperties": False}) == ["a"]
