@@ -20,7 +20,8 @@ from proxy.core.model import Message, Request, TextPart, Tool
 from proxy.relay.pump import Pump
 from proxy.relay.reask import with_reasks
 from proxy.telemetry import RequestLog
-from proxy.wire.openai_chat import StreamEncoder, decode_request
+from proxy.wire.bodies import load_body
+from proxy.wire.openai_chat import StreamEncoder, decode_body
 from proxy.wire.upstream_chat import encode_request
 from tests.relay.replies import FakeReply
 
@@ -122,7 +123,7 @@ def sent(body: dict[str, object]) -> Callable[[], object]:
     data = json.dumps({"model": "m", **body}).encode()
 
     def run() -> None:
-        request = decode_request(data).request
+        request = decode_body(load_body(data)).request
         dispatcher = XmlDispatcher()
         dispatcher.reader(request)
         assert encode_request(dispatcher.prepare(request), model="m", stream=False)

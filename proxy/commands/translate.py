@@ -16,7 +16,8 @@ from proxy.core.model import Json
 from proxy.core.prompt import STYLES, PromptOptions, Style
 from proxy.template_file import read_template
 from proxy.wire import jsonio
-from proxy.wire.openai_chat import decode_body, load_body
+from proxy.wire.bodies import load_body
+from proxy.wire.openai_chat import decode_body
 from proxy.wire.upstream_chat import encode_request
 
 Mode = Literal["xml", "native"]

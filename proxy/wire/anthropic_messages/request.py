@@ -40,7 +40,7 @@ class MessagesRequest:
 
 
 def decode_body(raw: dict[str, Json]) -> MessagesRequest:
-    """Read a request body. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
+    """Read what ``load_body`` gave. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
     try:
         return _decode(raw)
     except (ValueError, RecursionError) as error:

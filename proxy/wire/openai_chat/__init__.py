@@ -1,8 +1,7 @@
 """OpenAI's Chat Completions as clients speak it: request bodies in, replies, streams and errors out."""
 
-from proxy.wire.bodies import load_body
 from proxy.wire.openai_chat.reply import encode_reply
-from proxy.wire.openai_chat.request import ChatRequest, decode_body, decode_request
+from proxy.wire.openai_chat.request import ChatRequest, decode_body
 from proxy.wire.openai_chat.stream import KEEP_ALIVE, StreamEncoder, stream_error
 from proxy.wire.openai_errors import encode_error
 
@@ -11,9 +10,7 @@ __all__ = [
     "ChatRequest",
     "StreamEncoder",
     "decode_body",
-    "decode_request",
     "encode_error",
     "encode_reply",
-    "load_body",
     "stream_error",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, Role, TextPart, ToolCall, ToolResult
 from proxy.wire.arguments import custom_arguments, read_arguments
-from proxy.wire.bodies import load_body, text, typed
+from proxy.wire.bodies import text, typed
 from proxy.wire.chat_content import read_content, read_reasoning
 from proxy.wire.openai_chat.tools import read_offer
 
@@ -45,14 +45,13 @@ READ_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A decoded request. ``raw`` is the body as it came, for a backend that takes it unchanged.
+    """A decoded request.
 
     ``legacy_functions``: the client sent ``functions`` and wants ``function_call`` back, which has room for one call.
     ``dropped_tools``: the types of hosted tools that were left out.
     """
 
     request: Request
-    raw: Mapping[str, Json]
     legacy_functions: bool = False
     dropped_tools: tuple[str, ...] = ()
 
@@ -62,13 +61,8 @@ class ChatRequest:
         return frozenset(tool.name for tool in self.request.tools if tool.custom)
 
 
-def decode_request(body: bytes) -> ChatRequest:
-    """Read a request body. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
-    return decode_body(load_body(body))
-
-
 def decode_body(raw: dict[str, Json]) -> ChatRequest:
-    """Read what ``load_body`` gave. Raises as ``decode_request`` does."""
+    """Read what ``load_body`` gave. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
     try:
         return _decode(raw)
     except (ValueError, RecursionError) as error:
@@ -95,7 +89,7 @@ def _decode(raw: dict[str, Json]) -> ChatRequest:
         response_format=response_format,
         extra={key: value for key, value in raw.items() if key not in READ_FIELDS},
     )
-    return ChatRequest(request, raw, offer.legacy, offer.dropped)
+    return ChatRequest(request, offer.legacy, offer.dropped)
 
 
 def _read_messages(raw: list[Json]) -> Iterable[Message]:

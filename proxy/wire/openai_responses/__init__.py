@@ -1,7 +1,7 @@
 """OpenAI's Responses as clients speak it: request bodies in, replies and streams out."""
 
 from proxy.wire.openai_responses.reply import Answering, encode_reply
-from proxy.wire.openai_responses.request import ResponsesRequest, decode_body, decode_request
+from proxy.wire.openai_responses.request import ResponsesRequest, decode_body
 from proxy.wire.openai_responses.stream import KEEP_ALIVE, StreamEncoder
 
 __all__ = [
@@ -10,6 +10,5 @@ __all__ = [
     "ResponsesRequest",
     "StreamEncoder",
     "decode_body",
-    "decode_request",
     "encode_reply",
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, TextPart, nothing
-from proxy.wire.bodies import load_body, text, typed
+from proxy.wire.bodies import text, typed
 from proxy.wire.openai_responses.items import read_input
 from proxy.wire.openai_responses.tools import ClientTool, Offer, read_offer
 
@@ -71,13 +71,11 @@ class ResponsesRequest:
     dropped_tools: tuple[str, ...] = ()
 
 
-def decode_request(body: bytes) -> ResponsesRequest:
-    """Read a request body. Raises ``ClientError`` (400) with ``param`` naming the field at fault."""
-    return decode_body(load_body(body))
-
-
 def decode_body(raw: Mapping[str, Json], recall: Callable[[str], Json] = lambda _: None) -> ResponsesRequest:
-    """Read what ``load_body`` gave. ``recall`` gives the item that an id refers to. Raises as ``decode_request``."""
+    """Read what ``load_body`` gave. ``recall`` gives the item that an id refers to.
+
+    Raises ``ClientError`` (400) with ``param`` naming the field at fault.
+    """
     try:
         return _decode(raw, recall)
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,8 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Request, TextPart
-from proxy.wire.openai_responses import decode_body, decode_request
+from proxy.wire.bodies import load_body
+from proxy.wire.openai_responses import decode_body
 from proxy.wire.openai_responses.request import STAYS_HERE
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -18,7 +19,7 @@ def decode(**fields: Any) -> Request:
 
 
 def test_the_smallest_request() -> None:
-    request = decode_request(b'{"input": "hi"}').request
+    request = decode_body({"input": "hi"}).request
     assert (request.model, request.stream, request.parallel, request.tools) == (None, False, True, ())
     assert request.messages[0].content == (TextPart("hi"),)
     assert dict(request.extra) == {}
@@ -135,7 +136,7 @@ def test_what_is_of_the_wrong_type_is_named(fields: dict[str, Any], param: str) 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"input"', b"\xff"])
 def test_a_body_that_is_no_object(body: bytes) -> None:
     with pytest.raises(ClientError):
-        decode_request(body)
+        decode_body(load_body(body))
 
 
 def test_depth_is_no_crash() -> None:
@@ -146,7 +147,7 @@ def test_depth_is_no_crash() -> None:
         '{"role": "user", "content": %s}',
     ):
         with pytest.raises(ClientError):
-            decode_request(('{"input": [' + item % deep + "]}").encode())
+            decode_body(load_body(('{"input": [' + item % deep + "]}").encode()))
     nested: Any = "x"
     for _ in range(5_000):
         nested = [nested]

@@ -15,7 +15,8 @@ from proxy.core.model import (
     ToolChoice,
     ToolResult,
 )
-from proxy.wire.openai_chat import decode_request
+from proxy.wire.bodies import load_body
+from proxy.wire.openai_chat import decode_body
 from proxy.wire.upstream_chat import encode_request
 
 IMAGE = ImagePart("data:image/png;base64,AAAA", "low")
@@ -91,7 +92,7 @@ def test_the_token_limit_goes_under_the_name_that_all_servers_know(extra: dict[s
 
 def test_big_integers_and_half_characters() -> None:
     body = rb'{"messages":[{"role":"user","content":"\ud83d!"}],"seed":18446744073709551617}'
-    sent = encode(decode_request(body).request)
+    sent = encode(decode_body(load_body(body)).request)
     assert sent["seed"] == 18446744073709551617
     assert sent["messages"][0]["content"] == "\ufffd!"
 
