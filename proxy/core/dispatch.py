@@ -14,8 +14,8 @@ from proxy.core.content import text_of
 from proxy.core.errors import ClientError
 from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
-from proxy.core.model import AUTO, Json, OtherPart, Request
-from proxy.core.parser import Parser, new_call_id
+from proxy.core.model import AUTO, Json, OtherPart, Request, new_call_id
+from proxy.core.parser import Parser
 from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
 from proxy.core.replay import mended

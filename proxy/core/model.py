@@ -6,6 +6,7 @@ JSON values are plain Python ones (``dict``, ``list``, ``str``, ``int``, ``float
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -80,6 +81,11 @@ class ToolCall:
     name: str
     arguments: str = "{}"
     custom: bool = False
+
+
+def new_call_id() -> str:
+    """A random call id of the shape that OpenAI uses."""
+    return "call_" + secrets.token_hex(12)
 
 
 @dataclass(frozen=True, slots=True)

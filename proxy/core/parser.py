@@ -19,7 +19,6 @@ mark. A call is held back until it is complete, so nothing that went out is ever
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 
 from proxy.core.bare import begins_bare
@@ -31,17 +30,12 @@ from proxy.core.collect import Reply, collect
 from proxy.core.events import Event, Finish, FinishReason, TextDelta, ToolArgumentsDelta, ToolCallStart
 from proxy.core.grammar import AUTO, grammar
 from proxy.core.machine import Step
-from proxy.core.model import Json, Tool
+from proxy.core.model import Json, Tool, new_call_id
 from proxy.core.protocol import RESULT_MARKS, RESULTS_LINE
 from proxy.core.regions import Tentative
 from proxy.core.thinking import ReasoningModes
 
 _SPACE = re.compile(r"\s*")
-
-
-def new_call_id() -> str:
-    """A random call id of the shape that OpenAI uses."""
-    return "call_" + secrets.token_hex(12)
 
 
 class Parser(ReasoningModes):

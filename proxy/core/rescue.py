@@ -14,8 +14,8 @@ from itertools import pairwise
 from proxy.core.bodies.base import RawCall
 from proxy.core.events import Event, Finish, FinishReason, Problem, Refusal, TextDelta, ToolCallEnd, ToolCallStart
 from proxy.core.machine import Step
-from proxy.core.model import Tool
-from proxy.core.parser import Parser, new_call_id
+from proxy.core.model import Tool, new_call_id
+from proxy.core.parser import Parser
 from proxy.core.readers import NativeReader
 from proxy.core.regions import Region
 

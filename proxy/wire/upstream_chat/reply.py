@@ -8,11 +8,10 @@ The contract of the end, for streamed replies: ``Finish`` and ``Usage`` come whe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from uuid import uuid4
 
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event, Extra, Finish, FinishReason, ReasoningDelta, Refusal, TextDelta, Usage
-from proxy.core.model import Json
+from proxy.core.model import Json, new_call_id
 from proxy.wire import jsonio
 from proxy.wire.chat_content import REASONING_FIELDS, read_content, read_reasoning
 from proxy.wire.sse import Frame
@@ -35,11 +34,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 READ_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS})
 """Members of a delta or message that become events; others that are not empty go into ``Extra``."""
-
-
-def new_call_id() -> str:
-    """A fresh id for a call that the backend gave none."""
-    return f"call_{uuid4().hex[:24]}"
 
 
 class ChunkDecoder:
