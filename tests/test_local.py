@@ -20,6 +20,8 @@ from proxy.core.errors import ConfigError
 from proxy.local import LocalModel
 from proxy.weights import ensure_model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model_file() -> Path:

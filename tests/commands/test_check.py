@@ -15,6 +15,8 @@ from tests.support.conversations import FIXTURES
 from tests.support.models import PROTOCOL, llama_cpp, model, ollama, serving, talk, vllm
 from tests.support.proxy import free_port
 
+pytestmark = pytest.mark.slow
+
 
 def check(backend: Backend | str, *options: str, **environ: str) -> Result:
     url = backend if isinstance(backend, str) else backend.url

@@ -24,6 +24,8 @@ from tests.commands.test_serve import next_line, serving
 from tests.support.backend import DONE, Backend, Exchange, chunk, sse, text
 from tests.support.proxy import get, http_client, post
 
+pytestmark = pytest.mark.slow
+
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 KEY = {"authorization": "Bearer tg-ann"}
 KEYS = f"client_keys = {{ ann = '{hash_key(b'tg-ann')}' }}\nmay_reload = 'ann'\n"

@@ -17,6 +17,8 @@ from proxy.trial.run import Limits
 from tests.support.backend import Backend, body, text
 from tests.support.models import EXAMPLE, llama_cpp, model, serving, talk
 
+pytestmark = pytest.mark.slow
+
 LIMITS = Limits(64, 30)
 
 

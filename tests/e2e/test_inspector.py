@@ -15,9 +15,13 @@ from tests.support.backend import Backend, error, text
 from tests.support.browser import Browser, chromium
 from tests.support.proxy import post, proxy_before
 
-pytestmark = pytest.mark.skipif(
-    chromium() is None, reason="no Chromium here: apt-get install chromium-headless-shell, or set TOOLGRAFT_CHROMIUM"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        chromium() is None,
+        reason="no Chromium here: apt-get install chromium-headless-shell, or set TOOLGRAFT_CHROMIUM",
+    ),
+]
 
 TOOLS = [
     {

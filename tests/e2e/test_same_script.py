@@ -19,6 +19,8 @@ from proxy.weights import ensure_model
 from tests.support.backend import Backend, Exchange, body, sse, text
 from tests.support.proxy import proxy_before
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[2] / "fixtures" / "wire"
 RIVERS: Any = {
     "type": "function",
