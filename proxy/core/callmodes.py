@@ -23,7 +23,7 @@ from proxy.core.tentative import TentativeModes
 _LONGEST_START = 1_024  # characters by which a kind of body is told
 _REREAD_RATIO = 8  # what may be read again, by the length of the reply, so that a hostile one still costs linear time
 _REREAD_FREE = 100_000
-_LONGEST_LINE = 64  # characters of it that are looked at for a string
+_LOOK_BEHIND = 64  # characters in front of a closer in which a quote is looked for
 
 
 class CallModes(TentativeModes):
@@ -301,11 +301,8 @@ class CallModes(TentativeModes):
         closers = Marks(region.form.closers)
         at = start
         while not region.bare and (found := closers.find(raw, at)) and self._effort.allows(found.end):
-            before = raw[max(0, found.start - _LONGEST_LINE) : found.start]
-            line = before[before.rfind("\n") + 1 :]
-            quoted = in_string(line, raw[found.end : found.end + 1]) or stands_in_quotes(
-                line, raw, found.end, final=True
-            )
+            before = raw[max(0, found.start - _LOOK_BEHIND) : found.start]
+            quoted = any(check(before, raw, found.end, final=True) for check in (in_string, stands_in_quotes))
             body_text = raw[begins : found.end]
             again = None if quoted else read_again(region.form, body_text, self._grammar.openers, self._effort)
             if again is not None:

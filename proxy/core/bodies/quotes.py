@@ -14,14 +14,17 @@ _TAGS_IN_QUOTES = re.compile(r"(?P<quote>[\"'`])\s*(?:</[^<>]*>\s*)+(?P=quote)")
 _BLANKS = re.compile(r"[ \t]*")
 
 
-def in_string(line: str, behind: str) -> bool:
-    """Whether a tag stands in a string: one that began on its ``line`` ends with ``behind``, the next character."""
-    return behind != "" and behind in STRING_ENDS and behind in line
-
-
-def may_be_in_string(line: str) -> bool:
-    """Whether a string may have begun on ``line``."""
-    return any(quote in line for quote in STRING_ENDS)
+def in_string(before: str, text: str, end: int, *, final: bool) -> bool | None:
+    """Whether a tag stands in a string: one that began before it on its line, the last of ``before``, ends right behind
+    it, at ``end`` in ``text``. None when more of ``text`` is needed to tell.
+    """
+    line = before[before.rfind("\n") + 1 :]
+    if not any(quote in line for quote in STRING_ENDS):
+        return False
+    behind = text[end : end + 1]
+    if not behind:
+        return False if final else None
+    return behind in STRING_ENDS and behind in line
 
 
 def closing_tags_in_quotes(text: str, at: int) -> bool:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from io import StringIO
 
 from proxy.core.bodies.base import Effort, RawCall, Reading, Status
-from proxy.core.bodies.quotes import QUOTES, in_string, may_be_in_string, stands_in_quotes
+from proxy.core.bodies.quotes import QUOTES, in_string, stands_in_quotes
 from proxy.core.scanner import Marks, marks_of
 
 _SPACE = re.compile(r"\s*")
@@ -70,7 +70,7 @@ class SpanReader(ABC):
         while found := self._marks.find(text, at, final=final):
             self._use(text[at : found.start])
             if found.mark in self._closers.marks:
-                data = True if self._quoted else self._in_string(text, found.end, final=final)
+                data = True if self._quoted else in_string(self._tail, text, found.end, final=final)
                 if data is None:
                     return found.start, Status.MORE
                 if data:
@@ -96,7 +96,7 @@ class SpanReader(ABC):
                     return found.end, Status.DONE
             elif found.mark == self._soft_end:
                 follows = self._text_follows(text, found.end, final=final)
-                quoted = self._in_string(text, found.end, final=final)
+                quoted = in_string(self._tail, text, found.end, final=final)
                 if follows is None or quoted is None:
                     return found.start, Status.MORE
                 if follows and not quoted and self._complete(found.mark, closed=True):
@@ -121,14 +121,6 @@ class SpanReader(ABC):
             self._use(text[hold:])
             hold = len(text)
         return hold, Status.DONE if final and self._complete("", closed=False) else Status.MORE
-
-    def _in_string(self, text: str, end: int, *, final: bool) -> bool | None:
-        """Whether a tag that ends at ``end`` stands in a string of a value, which goes on. None: not known yet."""
-        line = self._tail[self._tail.rfind("\n") + 1 :]
-        if not may_be_in_string(line):
-            return False
-        behind = text[end : end + 1]
-        return None if not behind and not final else in_string(line, behind)
 
     def _use(self, piece: str) -> None:
         if piece:
