@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench import profile
-from tests.bench.programs import Program, backend, cpu_of, floor, load, product
+from tests.bench.programs import Program, backend, bare, cpu_of, floor, load, product
 
 Figures = dict[str, dict[str, float]]
 """By figure and program."""
@@ -165,13 +165,14 @@ def main() -> None:
         trees = {"before": options.against.resolve()} if options.against else {}
         trees["toolgraft"] = Path(__file__).parents[2]
         figures = starts(trees, direct.port, size)
-        programs = [Program("direct", direct.port), stack.enter_context(floor(direct.port))]
+        programs = [Program("direct", direct.port)]
+        programs += [stack.enter_context(each(direct.port)) for each in (floor, bare)]
         programs += [stack.enter_context(product(direct.port, name, tree)) for name, tree in trees.items()]
         figures |= measure(programs, size)
     options.json.write_text(
         json.dumps({"python": sys.version, "size": repr(size), "figures": figures}, indent=1) + "\n"
     )
-    print(table(figures, ["floor", *trees]))
+    print(table(figures, ["floor", "libraries", *trees]))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """The least that a translator in Python does, by hand: ``python -m tests.bench.floor BACKEND_PORT``; prints its port.
 
-It reads the request's JSON, puts the tools into a system message, sends that on over a kept connection, reads a call
-out of the reply's text, and passes on each token of a stream, encoded anew. It checks nothing, logs nothing and
-survives nothing: what the product costs more than this is what the product does more.
+It reads and writes HTTP as little as works, over kept connections; it logs nothing and survives nothing.
 """
 
 from __future__ import annotations
@@ -10,47 +8,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 import uvloop
 
 from tests.bench.http1 import JSON_HEAD, LAST_CHUNK, STREAM_HEAD, Message, chunk
+from tests.bench.translator import Asked, Tokens, translated, whole
 
-OPENER, CLOSER = "<tool_call>", "</tool_call>"
-_BEFORE = (
-    b'data: {"id":"chatcmpl-floor","object":"chat.completion.chunk","created":0,"model":"floor",'
-    b'"choices":[{"index":0,"delta":'
-)
-_AFTER = b',"finish_reason":null}]}\n\n'
-_END = b',"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 _HEAD = (
     b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     b"content-length: %d\r\n\r\n%b"
 )
-
-Asked = dict[str, Any]
-
-
-def translated(asked: Asked) -> bytes:
-    """The request for the backend."""
-    tools = asked.pop("tools", None)
-    if tools:
-        told = b"\n".join(orjson.dumps(tool["function"]) for tool in tools).decode()
-        system = {"role": "system", "content": f"# Tools\n<tools>\n{told}\n</tools>\nCall with {OPENER}...{CLOSER}."}
-        asked["messages"] = [system, *asked["messages"]]
-    return orjson.dumps(asked)
-
-
-def message(text: str) -> dict[str, object]:
-    """An answer, its call told as one."""
-    before, opener, rest = text.partition(OPENER)
-    if not opener:
-        return {"role": "assistant", "content": text}
-    call = orjson.loads(rest.partition(CLOSER)[0])
-    function = {"name": call["name"], "arguments": orjson.dumps(call["arguments"]).decode()}
-    calls = [{"id": "call_1", "index": 0, "type": "function", "function": function}]
-    return {"role": "assistant", "content": before or None, "tool_calls": calls}
 
 
 class Backend(asyncio.Protocol):
@@ -78,8 +46,7 @@ class Client(asyncio.Protocol):
         self._message = Message()
         self._pieces: list[bytes] = []
         self._backend: Backend | None = None
-        self._rest = b""
-        self._text: list[str] = []  # from what may be a call on
+        self._tokens = Tokens()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._backend is not None:
@@ -91,7 +58,7 @@ class Client(asyncio.Protocol):
             return
         asked: Asked = orjson.loads(b"".join(self._pieces))
         self._message, self._pieces = Message(), []
-        self._rest, self._text = b"", []
+        self._tokens = Tokens()
         told = self._streamed if asked.get("stream") else self._whole
         if told == self._streamed:
             self._transport.write(STREAM_HEAD)
@@ -119,36 +86,19 @@ class Client(asyncio.Protocol):
         self._pieces.append(data)
         assert self._backend is not None
         if self._backend.message.ended:
-            reply = orjson.loads(b"".join(self._pieces))
+            body = whole(b"".join(self._pieces))
             self._pieces = []
             self._release()
-            answer = message(reply["choices"][0]["message"]["content"])
-            reason = "tool_calls" if "tool_calls" in answer else "stop"
-            body = orjson.dumps({**reply, "choices": [{"index": 0, "message": answer, "finish_reason": reason}]})
             self._transport.write(JSON_HEAD % len(body) + body)
 
     def _streamed(self, data: bytes) -> None:
-        *events, self._rest = (self._rest + data).split(b"\n\n")
-        out = b"".join([self._event(event) for event in events])
+        out = self._tokens.feed(data)
         if out:
             self._transport.write(chunk(out))
         assert self._backend is not None
         if self._backend.message.ended:
             self._release()
             self._transport.write(LAST_CHUNK)
-
-    def _event(self, event: bytes) -> bytes:
-        if event == b"data: [DONE]":
-            delta = orjson.dumps(message("".join(self._text))) if self._text else b"{}"
-            return _BEFORE + delta + _END
-        choices = orjson.loads(event[6:])["choices"]
-        text = choices[0]["delta"].get("content") if choices else None
-        if not text:
-            return b""
-        if self._text or "<" in text:
-            self._text.append(text)
-            return b""
-        return _BEFORE + b'{"content":' + orjson.dumps(text) + b"}" + _AFTER
 
 
 async def main(port: int) -> None:

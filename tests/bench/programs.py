@@ -67,6 +67,11 @@ def floor(port: int) -> contextlib.AbstractContextManager[Program]:
     return started("floor", ["-m", "tests.bench.floor", str(port)])
 
 
+def bare(port: int) -> contextlib.AbstractContextManager[Program]:
+    """The translator on the product's libraries, in front of the backend at ``port``."""
+    return started("libraries", ["-m", "tests.bench.bare", str(port)])
+
+
 def product(
     port: int,
     name: str = "toolgraft",
