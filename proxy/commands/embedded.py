@@ -23,7 +23,7 @@ class FetchBar:
         self._bar: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Draw it: `done` of `total` bytes."""
+        """Draw it: ``done`` of ``total`` bytes."""
         if self._bar is None:
             self._bar = click.progressbar(length=total, label="Fetching the model, once", file=sys.stderr)
         self._bar.update(done - self._bar.pos)
@@ -33,7 +33,7 @@ class FetchBar:
 
 @contextmanager
 def embedded_model(model_file: Path | None = None) -> Iterator[LocalModel]:
-    """The model running while the block does; `model_file` None is the one that comes with the proxy."""
+    """The model running while the block does; ``model_file`` None is the one that comes with the proxy."""
     model = LocalModel(model_file, progress=FetchBar())
     click.echo(f"Starting the model {model.alias} ...", err=True)
     with model:

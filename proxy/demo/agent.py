@@ -51,7 +51,7 @@ class Ended:
 
 
 def play(scene: Scene, client: OpenAI, model: str, confirm: Confirm) -> Iterator[Sent | Got | Ended]:
-    """Run the loop of `scene`, saying each thing as it happens; the last is ``Ended``.
+    """Run the loop of ``scene``, saying each thing as it happens; the last is ``Ended``.
 
     Raises the SDK's errors.
     """

@@ -20,7 +20,7 @@ BETWEEN = " | "
 
 
 def side_by_side(left: Block, right: Block, width: int) -> Iterator[str]:
-    """The lines of both blocks, none longer than `width` (at least 20)."""
+    """The lines of both blocks, none longer than ``width`` (at least 20)."""
     if width < NARROW:
         yield from _column(left, width)
         yield from _column(right, width)

@@ -91,14 +91,14 @@ OLD = "old.txt"
 
 
 def furnish(folder: Path) -> None:
-    """Put the files that the scenes are about into `folder`."""
+    """Put the files that the scenes are about into ``folder``."""
     (folder / NOTES).parent.mkdir()
     (folder / NOTES).write_text("The key is under the blue pot.")
     (folder / OLD).write_text("Nobody needs this any more.")
 
 
 def scenes(folder: Path) -> tuple[Scene, ...]:
-    """The five loops. The files are real and in `folder`, the weather is made up, the calendar refuses on purpose."""
+    """The five loops. The files are real and in ``folder``, the weather is made up, the calendar refuses on purpose."""
 
     def inside(path: str) -> Path:
         place = (folder / path).resolve()

@@ -14,7 +14,7 @@ from proxy.demo.scenes import Scene
 
 
 class View:
-    """Writes scenes by ``write``, a line at a time, `width` characters wide."""
+    """Writes scenes by ``write``, a line at a time, ``width`` characters wide."""
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write = write

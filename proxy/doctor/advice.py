@@ -32,7 +32,7 @@ class Advice:
 
 
 def advise(backend: BackendConfig, examination: Examination, trial: Mapping[str, Sequence[Outcome]]) -> Advice:
-    """The settings for `backend` after its `trial`, by the ways' short names."""
+    """The settings for ``backend`` after its ``trial``, by the ways' short names."""
     scores = {name: Score.of(outcomes) for name, outcomes in trial.items()}
     way = _best(scores)
     example = _gains(scores["example"], scores["xml"]) if {"example", "xml"} <= set(scores) else None

@@ -35,9 +35,9 @@ _NUMBER = re.compile(r"\d[\d,]*")
 def diagnose(
     config: BackendConfig, limits: Limits, progress: Progress, *, few: bool = False, keep: bool = True
 ) -> Report:
-    """The report on the backend of `config`, whose settings are the ones that advice starts from.
+    """The report on the backend of ``config``, whose settings are the ones that advice starts from.
 
-    `few`: only one prompt of each kind. `keep`: remember what was measured for ``prompt_example = "auto"``.
+    ``few``: only one prompt of each kind. ``keep``: remember what was measured for ``prompt_example = "auto"``.
     Raises ``SickError`` when the backend cannot be asked, and ``ConfigError`` when its URL is none.
     """
     examination = asyncio.run(examine(config, limits.seconds))

@@ -83,7 +83,7 @@ class Score:
 
 
 def due(way: Way, prompts: Iterable[Prompt]) -> list[Prompt]:
-    """The prompts that `way` is asked: when a call is forced, only those where one is due."""
+    """The prompts that ``way`` is asked: when a call is forced, only those where one is due."""
     return [prompt for prompt in prompts if prompt.calls or not way.forced]
 
 
@@ -94,9 +94,9 @@ def run(
     limits: Limits,
     done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """The outcomes of the prompts that are `due`, one after another; each is told to `done` as it comes.
+    """The outcomes of the prompts that are ``due``, one after another; each is told to ``done`` as it comes.
 
-    Raises ``ConfigError`` when `backend` cannot be used. Temperature 0.
+    Raises ``ConfigError`` when ``backend`` cannot be used. Temperature 0.
     """
     outcomes: list[Outcome] = []
     timeout = httpx2.Timeout(limits.seconds)
