@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, TypeVar
 
-from proxy.backends.probes import Ask, Facts, Kind, NoAnswerError, identity, probe
+from proxy.backends.probes import Ask, Facts, NoAnswerError, identity, probe
 from proxy.backends.registry import Backend
 from proxy.core.errors import UpstreamError
 from proxy.core.model import Json
 from proxy.telemetry import logger
 from proxy.wire import jsonio
 from proxy.wire.upstream_errors import is_capability_error
-
-__all__ = ["Capabilities", "Facts", "Kind"]
 
 KEPT_FOR = 600.0
 """Seconds after which a fact is asked for again: a server may have been restarted with another model."""

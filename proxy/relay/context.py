@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from proxy.backends.capability import Kind
+from proxy.backends.probes import Kind
 from proxy.core.events import Usage
 from proxy.core.model import ImagePart, Message
 

@@ -14,10 +14,11 @@ from functools import partial
 from time import perf_counter
 
 from proxy.apart import apart
-from proxy.backends.capability import Capabilities, Facts
+from proxy.backends.capability import Capabilities
 from proxy.backends.constrain import Fields, constrain, may_be_refusal, thinking_off
+from proxy.backends.probes import Facts
 from proxy.backends.registry import Backend
-from proxy.core.dispatch import NativeDispatcher, XmlDispatcher, goes_untouched
+from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goes_untouched
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.grammar import AUTO, families
 from proxy.core.history import HistoryOptions
@@ -91,8 +92,8 @@ class Relay:
         request = await apart(ask.size, ask.decode)
         facts = await self._capabilities.resolve(backend, model, self._credentials(ask.headers))
         native = facts.native if backend.config.dispatcher == "auto" else backend.config.dispatcher == "native"
-        log.mode = "native" if native else "xml"
-        dispatcher = NativeDispatcher() if native else self._dispatcher(facts, request)
+        dispatcher: Dispatcher = NativeDispatcher() if native else self._dispatcher(facts, request)
+        log.mode = dispatcher.mode
         prepared = await apart(ask.size, partial(dispatcher.prepare, request))
 
         async def post(path: str, body: bytes) -> bytes:

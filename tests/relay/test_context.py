@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from proxy.backends.capability import Kind
+from proxy.backends.probes import Kind
 from proxy.core.events import Usage
 from proxy.core.model import ImagePart, Message, Part, TextPart
 from proxy.relay.context import ContextCheck

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from proxy.backends.capability import Capabilities, Facts, Known
+from proxy.backends.capability import Capabilities, Known
+from proxy.backends.probes import Facts
 from proxy.backends.registry import Backend
 from proxy.backends.routing import Routing
 from proxy.config import BackendConfig
