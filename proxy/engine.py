@@ -66,7 +66,7 @@ def _serve(options: dict[str, Any]) -> Any:
 
 
 def _threads(wanted: int | None) -> tuple[int, int]:
-    """How many threads write tokens, and how many read prompts: ``wanted``, else the cores (at most 8) but one, and all.
+    """How many threads write tokens, and how many read prompts: ``wanted``, else the cores (at most 8) but one and all.
 
     The engine's threads wait for each other by spinning, at every step of every token. With as many as there are cores,
     any other work on the machine (the proxy's own, say) may hold up all of them: 7 tokens/s instead of 28 in one
