@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -109,3 +110,15 @@ def test_such_an_integer_survives_where_lone_surrogates_are_replaced() -> None:
 
 def test_the_longest_integers_of_python_are_integers() -> None:
     assert type(jsonio.loads("7" * 4000)) is int
+
+
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_a_text_takes_no_more_memory_than_it_has_bytes(size: int) -> None:
+    kept = 100
+    tracemalloc.start()
+    try:
+        texts = [jsonio.dumps({"text": "x" * size}) for _ in range(kept)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2 * sum(map(len, texts))
