@@ -113,6 +113,7 @@ class Settings:
     dialect: str
     model: str | None
     starts_in_reasoning: bool
+    parallel: bool = True
 
 
 class Tape:

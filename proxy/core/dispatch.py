@@ -139,8 +139,7 @@ class XmlDispatcher:
             model=self.model or request.model,
             starts_in_reasoning=self.starts_in_reasoning,
             read_calls=bool(names),
-            # a call of another tool must not use up the one call that a named choice allows
-            parallel=request.parallel or choice.mode == "named",
+            parallel=reads_several(request),
             stream_arguments_after=self.stream_arguments_after,
             whole=not request.stream,
             new_id=self.new_id,
@@ -177,6 +176,13 @@ def _refuse_unshown(request: Request) -> None:
                 "reads text only. Send what the part says as text.",
                 param="messages",
             )
+
+
+def reads_several(request: Request) -> bool:
+    """Whether more than one call of a reply is read. Not all of them need count: a call of another tool must not use up
+    the one call that a named choice allows.
+    """
+    return request.parallel or request.tool_choice.mode == "named"
 
 
 def goes_untouched(request: Request) -> bool:

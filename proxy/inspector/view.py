@@ -157,7 +157,7 @@ def _reading(tape: Tape, tools: Sequence[Tool], log: RequestLog) -> Reading:
     settings = tape.settings
     if settings is None:
         return Reading(tools, AUTO, log.model)
-    return Reading(tools, settings.dialect, settings.model, settings.starts_in_reasoning)
+    return Reading(tools, settings.dialect, settings.model, settings.starts_in_reasoning, settings.parallel)
 
 
 def _turn(tape: Tape, turn: Turn, reading: Reading | None) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from proxy.backends.capability import Capabilities
 from proxy.backends.constrain import Fields, constrain, may_be_refusal, thinking_off
 from proxy.backends.probes import Facts
 from proxy.backends.registry import Backend
-from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goes_untouched
+from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goes_untouched, reads_several
 from proxy.core.errors import ClientError, UpstreamError
 from proxy.core.grammar import AUTO, families
 from proxy.core.history import HistoryOptions
@@ -205,7 +205,9 @@ class Relay:
         dispatcher = self._dispatcher(facts, request)
         log.dialect = _dialect(dispatcher, model)
         if log.tape is not None:
-            log.tape.settings = Settings(dispatcher.dialect, dispatcher.model or model, dispatcher.starts_in_reasoning)
+            log.tape.settings = Settings(
+                dispatcher.dialect, dispatcher.model or model, dispatcher.starts_in_reasoning, reads_several(request)
+            )
         prepared = await apart(ask.size, partial(dispatcher.prepare, request))
 
         async def begin(constraint: Fields) -> EventReply:

@@ -69,6 +69,17 @@ def test_one_in_three_columns() -> None:
     assert [each["rule"] for each in made["lint"]] == ["no_description"]
 
 
+def test_where_one_call_was_asked_for_one_is_shown_and_written_into_the_fixture() -> None:
+    made = entry(ASKED, CALL + CALL)
+    assert made.tape is not None
+    assert [len(each["calls"]) for each in shown(made)["turns"][0]["segments"]] == [1, 1]
+    made.tape.settings = Settings("auto", "m", False, parallel=False)
+    assert sum(len(each["calls"]) for each in shown(made)["turns"][0]["segments"]) == 1
+    fixture = exchange_fixture(made, 0)
+    assert fixture is not None
+    assert fixture["parallel"] is False
+
+
 def test_findings_are_explained_where_they_were_found() -> None:
     made = entry(ASKED, CALL, CALL)
     assert made.tape is not None
