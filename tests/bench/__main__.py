@@ -18,6 +18,8 @@ from pathlib import Path
 from tests.bench import profile
 from tests.bench.programs import Program, backend, bare, cpu_of, floor, load, product
 
+REFERENCES = ("floor", "libraries")
+
 Figures = dict[str, dict[str, float]]
 """By figure and program."""
 
@@ -127,8 +129,9 @@ def scaling(port: int, size: Size) -> str:
 
 
 def table(figures: Figures, names: list[str]) -> str:
-    """The figures as Markdown, with the ratios to the floor."""
-    lines = ["| | " + " | ".join([*names, "to the floor"]) + " |", "|---|" + "---|" * (len(names) + 1)]
+    """The figures as Markdown, and the last program's ratios to the ``REFERENCES``."""
+    columns = [*names, *(f"to the {reference}" for reference in REFERENCES)]
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for row in ROWS:
         by = figures.get(row.key, {})
         if row.added:
@@ -137,8 +140,9 @@ def table(figures: Figures, names: list[str]) -> str:
             by = {name: value for name, value in by.items() if name != "direct"}
         if by:
             cells = [f"{by[name]:,.{row.digits}f}" if name in by else "" for name in names]
-            ratio = f"{by[names[-1]] / by['floor']:.1f}" if not row.added and "floor" in by else ""
-            lines.append(f"| {row.shown} | " + " | ".join([*cells, ratio]) + " |")
+            others = [by.get(reference) if not row.added else None for reference in REFERENCES]
+            ratios = [f"{by[names[-1]] / other:.1f}" if other else "" for other in others]
+            lines.append(f"| {row.shown} | " + " | ".join([*cells, *ratios]) + " |")
     return "\n".join(lines)
 
 
@@ -172,7 +176,7 @@ def main() -> None:
     options.json.write_text(
         json.dumps({"python": sys.version, "size": repr(size), "figures": figures}, indent=1) + "\n"
     )
-    print(table(figures, ["floor", "libraries", *trees]))
+    print(table(figures, [*REFERENCES, *trees]))
 
 
 if __name__ == "__main__":
