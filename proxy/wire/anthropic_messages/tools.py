@@ -44,6 +44,12 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
             raise ClientError(f"`{where}` must be an object that describes a tool.", param=where)
         kind, name = item.get("type"), item.get("name")
         if kind not in (None, "custom") and not isinstance(item.get("input_schema"), dict):
+            if kind == "function":  # as OpenAI's APIs have tools: left out like a hosted tool it would be missed
+                raise ClientError(
+                    f"`{where}` is a tool as OpenAI's APIs have it. "
+                    "Here a tool has a `name`, a `description` and an `input_schema`, and no type.",
+                    param=where,
+                )
             refuse_client_side(str(kind), where, "input_schema")
             dropped.append((name, str(kind)))
             continue

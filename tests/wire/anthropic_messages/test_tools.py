@@ -80,6 +80,13 @@ def test_tools_whose_schema_only_anthropics_models_know_are_refused_by_name(kind
     assert caught.value.param == "tools[1]"
 
 
+def test_a_tool_in_the_shape_of_openai_is_refused_rather_than_left_out() -> None:
+    openai = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
+    with pytest.raises(ClientError, match="as OpenAI's APIs have it") as caught:
+        read_offer({"tools": [WEATHER, openai]})
+    assert caught.value.param == "tools[1]"
+
+
 def test_such_a_tool_with_a_schema_is_one_like_the_others() -> None:
     offer = read_offer({"tools": [{"type": "bash_20250124", "name": "bash", "input_schema": SCHEMA}]})
     assert offer.tools == (Tool("bash", "", SCHEMA),)
