@@ -65,7 +65,7 @@ def _calling(scores: Mapping[str, Score], way: str | None) -> list[Finding]:
     best, forced = scores.get(way or ""), scores.get("forced")
     if forced is not None and forced.calls and (best is None or best.calls * 2 < best.due):
         of_itself = "no tool" if best is None else f"a tool {best.calls} of {best.due} times"
-        said = f"By itself the model calls {of_itself}, and {forced.calls} of {forced.due} times when it has to."
+        said = f"By itself the model calls {of_itself}; when it has to, {forced.calls} of {forced.due} times."
         mend = 'Programs had better say tool_choice "required" where a call is due. A larger model calls by itself.'
         return [Finding("tool calls", said, "note", mend)]
     if best is None or way is None:

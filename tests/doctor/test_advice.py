@@ -64,13 +64,13 @@ def test_a_model_that_calls_only_when_forced() -> None:
     given = advice(xml=outcomes(0), example=outcomes(0), forced=outcomes(12))
     assert (given.way, given.config, given.example) == (None, BACKEND, False)
     assert levels(given) == {"tool calls": "note"}
-    assert "calls no tool, and 12 of 20 times when it has to" in given.findings[0].said
+    assert "calls no tool; when it has to, 12 of 20 times" in given.findings[0].said
 
 
 def test_a_model_that_seldom_calls_unless_forced() -> None:
     given = advice(xml=outcomes(3), forced=outcomes(15))
     assert (given.way, levels(given)) == ("xml", {"tool calls": "note"})
-    assert "a tool 3 of 20 times, and 15 of 20" in given.findings[0].said
+    assert "a tool 3 of 20 times; when it has to, 15 of 20" in given.findings[0].said
     assert "required" in given.findings[0].mend
 
 
