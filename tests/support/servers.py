@@ -215,6 +215,8 @@ async def scripted_server(
         yield scripted
     finally:
         listener.close()
+        for _ in range(5):  # what was accepted a moment ago becomes a connection, which can be stopped
+            await asyncio.sleep(0)
         await scripted.stop()
         await listener.wait_closed()
 
