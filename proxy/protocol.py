@@ -43,6 +43,7 @@ class Protocol(HttpToolsProtocol):
         self._in_head = True
         self._unread = 0  # bytes that have come since the parser last completed anything
         self._read = 0  # bytes that came last
+        self._most = 0  # those in which the head that is being read stands: it has no more
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -72,6 +73,7 @@ class Protocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._read = len(data)
         self._unread += self._read
+        self._most += self._read
         try:
             self._parse(data)
         except httptools.HttpParserError:
@@ -100,15 +102,15 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         self._in_head = True
+        self._most = self._read
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Its head is there."""
-        came = max(self._unread, self._read)  # no head is longer
         self._in_head = False
         self._unread = 0
         self._stop_waiting()
-        if came > MOST_HEAD and self._head_size > MOST_HEAD:
+        if self._most > MOST_HEAD and self._head_size > MOST_HEAD:
             self._refuse_head()
         elif not self._offered:
             super().on_headers_complete()

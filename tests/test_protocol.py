@@ -107,6 +107,15 @@ def test_what_is_neither_head_nor_body_is_bounded(url: str, kind: str) -> None:
         assert closed(sock)
 
 
+def test_a_head_that_begins_in_the_same_read_as_another_request_is_bounded(url: str) -> None:
+    half = b"x" * (MOST_HEAD * 3 // 4)
+    with connection(url) as sock:
+        sock.sendall(GOT + b"\r\n" + GOT + b"a: " + half)
+        assert answer(sock)[0] == 200
+        sock.sendall(half + b"\r\n\r\n")
+        assert answer(sock)[0] == 431
+
+
 def test_a_head_that_does_not_come_is_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "HEAD_WITHIN", 0.05)
     with connection(url) as sock:
