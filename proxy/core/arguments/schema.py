@@ -26,6 +26,7 @@ from proxy.core.model import Json
 _MOST_FAULTS = 8
 _MOST_DIGITS = 4_000  # Python makes no integer of more than 4,300
 _DEEPEST = 500  # the validator recurses on the machine's stack
+_READ_ANEW = re.compile(r'"(?:\$ref|const|prefixItems)":')
 _NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]')
 
 
@@ -125,17 +126,21 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
+    """``alike``: the validator reads the schema as the outline does, which knows what has come with later dialects."""
+
     validator: Validator
     explanation: Explanation
+    alike: bool
 
     @classmethod
     def of(cls, schema: Json) -> _Check:
         dialect = schema.get("$schema") if isinstance(schema, dict) else None
-        return cls(compiled(schema), Explanation(Outline(schema), dialect))
+        alike = dialect is None or "2020-12" in str(dialect) or _READ_ANEW.search(dumps(schema)) is None
+        return cls(compiled(schema), Explanation(Outline(schema), dialect), alike)
 
     def accepts(self, text: str) -> bool:
-        """Whether ``text`` is valid; False too where it cannot be checked."""
-        if _depth(text) > _DEEPEST:
+        """Whether ``text`` is valid, and nothing of it would be converted; False too where that is not known."""
+        if not self.alike or _depth(text) > _DEEPEST:
             return False
         try:
             plain = _PLAIN.decode(text)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.core.arguments.schema import ToolSchema
+from proxy.core.model import Json
 
 WEATHER = {
     "type": "object",
@@ -51,6 +52,33 @@ def test_coerce_then_validate() -> None:
         "the arguments: city is required, but missing.",
         "days: 0 is less than the minimum of 1.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "member", "value"),
+    [
+        ("http://json-schema.org/draft-07/schema#", {"$ref": "#/$defs/any", "type": "string"}, "5"),
+        ("http://json-schema.org/draft-04/schema#", {"const": 5}, '"5"'),
+        ("https://json-schema.org/draft/2019-09/schema", {"prefixItems": [{"type": "integer"}]}, '["5"]'),
+    ],
+)
+def test_what_would_be_converted_is_not_accepted_though_its_dialect_does_not_mind(
+    dialect: str, member: Json, value: str
+) -> None:
+    schema = ToolSchema(
+        {"$schema": dialect, "properties": {"a": member, "b": {"type": "string"}}, "$defs": {"any": {}}}
+    )
+    text = f'{{"a": {value}}}'
+    assert schema.validate(text) == ()
+    assert schema.coerce(text)[0] != text
+    assert not schema.accepts(text)
+
+
+@pytest.mark.parametrize("dialect", [None, "http://json-schema.org/draft-07/schema#"])
+def test_valid_arguments_are_accepted(dialect: str | None) -> None:
+    schema = ToolSchema({**WEATHER, **({} if dialect is None else {"$schema": dialect})})
+    assert schema.accepts('{"days": 3, "city": "Oslo"}')
+    assert not schema.accepts('{"days": "3", "city": "Oslo"}')
 
 
 @pytest.mark.parametrize(
