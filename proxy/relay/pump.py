@@ -15,7 +15,7 @@ from proxy.core.tokens import tokens_of
 from proxy.relay.context import ContextCheck
 from proxy.telemetry import CONTEXT_CUT, RequestLog, logger
 from proxy.transport.upstream import UpstreamReply
-from proxy.wire.sse import Frame, SseDecoder
+from proxy.wire.sse import SseDecoder
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 BROKE_OFF = "The backend's stream ended before its reply was complete. Its own log may say why."
@@ -99,7 +99,7 @@ class Pump:
             try:
                 while data := await read_within(self._reply, PATIENCE if decoder.finished else None):
                     frames = sse.feed(data)
-                    events, failure = _decode(decoder, frames)
+                    events, failure = decoder.read(frames)
                     batch = self._read(events)
                     done = self._reader.done
                     if done:
@@ -110,7 +110,7 @@ class Pump:
                     if frames:
                         yield batch
                 else:
-                    events, failure = _decode(decoder, sse.close())
+                    events, failure = decoder.read(sse.close())
                     rest = self._read(events)
                 if failure and not self._reader.done:
                     raise failure
@@ -169,22 +169,6 @@ class Pump:
         if finding is not None:
             self._log.warning = CONTEXT_CUT
             logger.warning("request %s: %s", self._log.id, finding)
-
-
-def _decode(decoder: ChunkDecoder, frames: Sequence[Frame]) -> tuple[list[Event], UpstreamError | None]:
-    """The events of ``frames`` up to the first that is an error, and that error."""
-    events: list[Event] = []
-    at = 0
-    while True:
-        alike, at = decoder.alike(frames, at)
-        events += alike
-        if at == len(frames):
-            return events, None
-        try:
-            events += decoder.feed(frames[at])
-        except UpstreamError as error:
-            return events, error
-        at += 1
 
 
 def _joined(events: Sequence[Event]) -> Iterable[Event]:

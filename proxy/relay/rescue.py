@@ -182,9 +182,8 @@ class StreamRescue:
             refuse_error(frames[0])
             self.begun = True
         self._piece.frames += frames
-        try:
-            events = [event for each in frames for event in self._decoder.feed(each)]
-        except UpstreamError:
+        events, error = self._decoder.read(frames)
+        if error is not None:
             return self._as_it_came()
         self._note(events)
         if any(isinstance(event, ToolCallStart | Refusal) for event in events):

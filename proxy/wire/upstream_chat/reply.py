@@ -56,18 +56,34 @@ class ChunkDecoder:
         """A finish reason is known: the reply is whole, even if the connection breaks now."""
         return self._finish is not None
 
-    def alike(self, frames: Sequence[Frame], at: int = 0) -> tuple[list[Event], int]:
-        """The events of the frames from ``at`` on that differ from earlier ones in a text alone, at a fraction of the
-        cost, and the index of the first that does not.
+    def read(self, frames: Sequence[Frame]) -> tuple[list[Event], UpstreamError | None]:
+        """The events of ``frames`` up to the first that is an error event or no chunk, and the error for that.
+
+        Those that differ from earlier ones in a text alone are read together, at a fraction of the cost.
         """
-        text, end = ("", at) if self._closed else self._repeats.texts(frames, at)
-        return (self._calls.around(TextDelta(text)) if text else []), end
+        events: list[Event] = []
+        at = 0
+        while not self._closed:
+            text, at = self._repeats.texts(frames, at)
+            if text:
+                events += self._calls.around(TextDelta(text))
+            if at == len(frames):
+                break
+            try:
+                events += self._chunk(frames[at])
+            except UpstreamError as error:
+                return events, error
+            at += 1
+        return events, None
 
     def feed(self, frame: Frame) -> list[Event]:
         """The events of a frame. Raises ``UpstreamError`` for an error event and for what is not a chunk."""
-        events, taken = self.alike((frame,))
-        if taken or self._closed:
-            return events
+        events, error = self.read((frame,))
+        if error is not None:
+            raise error
+        return events
+
+    def _chunk(self, frame: Frame) -> list[Event]:
         data = frame.data.strip()
         if not data:
             return []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.core.collect import collect
-from proxy.core.events import Event, TextDelta
+from proxy.core.events import TextDelta
 from proxy.wire import jsonio
 from proxy.wire.sse import Frame
 from proxy.wire.upstream_chat import ChunkDecoder
@@ -88,11 +88,6 @@ def test_chunks_together_say_what_each_says(texts: list[str]) -> None:
     frames = [Frame("message", json.dumps({"choices": [{"delta": {"content": text}}]})) for text in texts]
     alone, together = ChunkDecoder(), ChunkDecoder()
     said = [event for frame in frames for event in alone.feed(frame)]
-    told: list[Event] = []
-    at = 0
-    while at < len(frames):
-        events, at = together.alike(frames, at)
-        told += events
-        told += together.feed(frames[at]) if at < len(frames) else []
-        at += 1
+    told, error = together.read(frames)
+    assert error is None
     assert collect([*told, *together.close()]) == collect([*said, *alone.close()])
