@@ -239,7 +239,7 @@ async def test_a_model_that_leads_nowhere_is_refused(upstream: Upstream) -> None
 async def test_the_models_of_all_are_told_but_of_the_dead(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "LISTED_WITHIN", 0.3)
+    monkeypatch.setattr(module, "LISTED_WITHIN", 2.0)  # what the two that answer may take on a busy machine
     with scripted.Backend() as first, scripted.Backend({"/v1/models": scripted.silence}) as slow:
         fleet = routes(
             upstream,
