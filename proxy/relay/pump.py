@@ -92,8 +92,8 @@ class Pump:
 
     async def _stream(self) -> AsyncGenerator[list[Event], None]:
         async with self._reply:
-            sse = SseDecoder()
             decoder = ChunkDecoder(taken=self._taken)
+            sse = SseDecoder(shortcut=decoder.shortcut)
             rest: list[Event] = []
             failure: UpstreamError | None = None
             try:

@@ -104,11 +104,15 @@ def note_rescued(events: Iterable[Event], log: RequestLog) -> int:
 
 @dataclass(slots=True)
 class _Piece:
-    """The bytes of one event as they came, with what they say; ``text`` is that of the reply."""
+    """The bytes of one event as they came; ``text`` is what they say of the reply's."""
 
     data: list[bytes] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
     text: str = ""
+
+    def frames(self) -> list[Frame]:
+        """What they are as frames."""
+        sse = SseDecoder()
+        return [*sse.feed(b"".join(self.data)), *sse.close()]
 
 
 class StreamRescue:
@@ -124,7 +128,7 @@ class StreamRescue:
         self._log = log
         self._decoder = ChunkDecoder()
         self._tally = Tally(log, self._decoder)
-        self._sse = SseDecoder()
+        self._sse = SseDecoder(shortcut=self._decoder.shortcut)
         self._finish: FinishReason | None = None
         self._tail = b""  # the last bytes that came: an event may end in them
         self._piece = _Piece()  # the event that has not ended
@@ -181,7 +185,6 @@ class StreamRescue:
         if frames and not self.begun:
             refuse_error(frames[0])
             self.begun = True
-        self._piece.frames += frames
         events, error = self._decoder.read(frames)
         if error is not None:
             return self._as_it_came()
@@ -245,7 +248,7 @@ class StreamRescue:
             chunk = _chunk(piece)
             template = chunk or template
             if chunk is None:
-                if deltas and any(each.data.strip() == "[DONE]" for each in piece.frames):
+                if deltas and any(each.data.strip() == "[DONE]" for each in piece.frames()):
                     yield from _told(template, deltas, finish, {})
                     deltas = []
                 yield from piece.data
@@ -278,7 +281,7 @@ def _written(chunk: Mapping[str, Json], delta: Mapping[str, Json], finish: Finis
 
 def _chunk(piece: _Piece) -> dict[str, Json] | None:
     """The chunk of an event, if it has a choice."""
-    for each in piece.frames:
+    for each in piece.frames():
         try:
             chunk = jsonio.loads(each.data)
         except ValueError:

@@ -7,6 +7,7 @@ model servers need: the last frame counts although the stream ended without a bl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.core.errors import UpstreamError
@@ -33,7 +34,8 @@ class SseDecoder:
     """Turns the bytes of one event stream into frames, however the network cut them, in linear time.
 
     A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. Comments, ``id`` and ``retry`` are ignored.
-    ``max_frame`` bounds a line, and the data lines of a frame together, in bytes.
+    ``max_frame`` bounds a line, and the data lines of a frame together, in bytes. ``shortcut`` may read events that it
+    knows: it gets the bytes of whole ones, and gives one frame for all of them, or None.
     """
 
     __slots__ = (
@@ -45,10 +47,14 @@ class SseDecoder:
         "_line",
         "_line_size",
         "_max_frame",
+        "_shortcut",
     )
 
-    def __init__(self, max_frame: int = MAX_FRAME) -> None:
+    def __init__(
+        self, max_frame: int = MAX_FRAME, *, shortcut: Callable[[bytes], Frame | None] = lambda events: None
+    ) -> None:
         self._max_frame = max_frame
+        self._shortcut = shortcut
         self._line: list[bytes] = []  # the pieces of the line that has not ended yet, joined only once
         self._line_size = 0
         self._data: list[bytes] = []
@@ -87,19 +93,18 @@ class SseDecoder:
 
     def _plain_frames(self, chunk: bytes) -> tuple[list[Frame], bytes]:
         """What ``chunk`` begins with, if it is the usual by far: frames of one ``data: …`` line each; and the rest."""
-        end = chunk.rfind(b"\n\n")
-        if end < 0 or self._data or self._event or self._after_cr or b"\r" in chunk:
+        end = chunk.rfind(b"\n\n") + 2
+        if end == 1 or self._data or self._event or self._after_cr or self._line_size + end > self._max_frame:
             return [], chunk
-        whole = b"".join((*self._line, chunk[:end]))
-        if not whole.startswith(b"data: ") or len(whole) > self._max_frame:
-            return [], chunk
-        texts = whole[6:].decode("utf-8", "replace").split("\n\ndata: ")
-        if whole.count(b"\n") != 2 * len(texts) - 2:
+        events = b"".join((*self._line, chunk[:end]))
+        known = self._shortcut(events)
+        frames = _plain(events) if known is None else [known]
+        if not frames:
             return [], chunk
         self._at_start = False
         self._line.clear()
         self._line_size = 0
-        return [Frame("message", text) for text in texts], chunk[end + 2 :]
+        return frames, chunk[end:]
 
     def _end_line(self, rest: bytes, frames: list[Frame]) -> None:
         if self._line:
@@ -140,6 +145,16 @@ class SseDecoder:
                 code="backend_event_too_large",
                 retryable=False,
             )
+
+
+def _plain(events: bytes) -> list[Frame]:
+    """``events``, which are whole, if they are frames of one ``data: …`` line each."""
+    if not events.startswith(b"data: ") or b"\r" in events:
+        return []
+    texts = events[6:-2].decode("utf-8", "replace").split("\n\ndata: ")
+    if events.count(b"\n") != 2 * len(texts):
+        return []
+    return [Frame("message", text) for text in texts]
 
 
 class EventCutter:

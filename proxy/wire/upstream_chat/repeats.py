@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 
 from proxy.wire.sse import Frame
 
+REPEATED = "\n"
+"""The ``event`` of a frame that stands for one or more chunks of text; its ``data`` is the text. No server can name an
+event so, since a line break ends the name."""
+
 _CONTENT = re.compile(r'"content"\s*:\s*"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]+')
-_STRING = re.compile(r'(?:[^"\\\x00-\x1f\ud800-\udfff]++|\\["\\/bfnrt])++')
+_STRING = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++')
 _MOST_MISSES = 16
 """Chunks in a row that are like none before them, after which nothing is learned any more."""
 
@@ -22,34 +25,31 @@ _MOST_MISSES = 16
 class Repeats:
     """The tokens of one stream."""
 
-    __slots__ = ("_after", "_before", "_misses")
+    __slots__ = ("_after", "_before", "_between", "_misses")
 
     def __init__(self) -> None:
-        self._before = ""
+        self._before = ""  # what stands in front of the text on the wire, and behind it
         self._after = ""
+        self._between = ""
         self._misses = 0
 
-    def texts(self, frames: Sequence[Frame], at: int = 0) -> tuple[str, int]:
-        """The text of the frames from ``at`` on that are like the one that was learned from, all together, and the
-        index of the first that is not, which has to be read as JSON.
-        """
+    def read(self, events: bytes) -> Frame | None:
+        """One frame for ``events``, which are whole; None unless all are like the one that was learned from."""
+        if not self._before:
+            return None
+        try:
+            told = events.decode()
+        except UnicodeDecodeError:
+            return None
         before, after = self._before, self._after
-        start, behind = len(before), len(after)
-        pieces: list[str] = []
-        if before:
-            for index in range(at, len(frames)):
-                data = frames[index].data
-                if frames[index].event != "message" or not data.startswith(before) or not data.endswith(after):
-                    break
-                found = _STRING.fullmatch(data, start, len(data) - behind)
-                if found is None:
-                    break
-                pieces.append(found[0])
-        if not pieces:
-            return "", at
+        if not (told.startswith(before) and told.endswith(after)):
+            return None
+        pieces = told[len(before) : -len(after)].split(self._between)
+        if not all(map(_STRING.fullmatch, pieces)):
+            return None
         self._misses = 0
         text = "".join(pieces)
-        return str(json.loads(f'"{text}"')) if "\\" in text else text, at + len(pieces)
+        return Frame(REPEATED, str(json.loads(f'"{text}"')) if "\\" in text else text)
 
     def learn(self, data: str, text: str) -> None:
         """The chunk ``data`` was read as JSON, and says ``text`` and nothing else."""
@@ -58,4 +58,6 @@ class Repeats:
         self._misses += 1
         found = _CONTENT.search(data)
         if found is not None and data.startswith(text + '"', found.end()):
-            self._before, self._after = data[: found.end()], data[found.end() + len(text) :]
+            self._before = "data: " + data[: found.end()]
+            self._after = data[found.end() + len(text) :] + "\n\n"
+            self._between = self._after + self._before

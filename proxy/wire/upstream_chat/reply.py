@@ -16,7 +16,7 @@ from proxy.wire import jsonio
 from proxy.wire.chat_content import REASONING_FIELDS, read_content, read_reasoning
 from proxy.wire.sse import Frame
 from proxy.wire.upstream_chat.calls import NativeCalls
-from proxy.wire.upstream_chat.repeats import Repeats
+from proxy.wire.upstream_chat.repeats import REPEATED, Repeats
 from proxy.wire.upstream_errors import event_error, is_error, shorten
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -48,6 +48,8 @@ class ChunkDecoder:
         self._finish: Finish | None = None
         self._usage: Usage | None = None
         self._closed = False
+        self.shortcut = self._repeats.read
+        """Reads chunks that differ from an earlier one in their text alone, for :class:`~proxy.wire.sse.SseDecoder`."""
         self.saw_done = False
         """The backend said ``[DONE]``. Frames after it are ignored."""
 
@@ -57,23 +59,18 @@ class ChunkDecoder:
         return self._finish is not None
 
     def read(self, frames: Sequence[Frame]) -> tuple[list[Event], UpstreamError | None]:
-        """The events of ``frames`` up to the first that is an error event or no chunk, and the error for that.
-
-        Those that differ from earlier ones in a text alone are read together, at a fraction of the cost.
-        """
+        """The events of ``frames`` up to the first that is an error event or no chunk, and the error for that."""
         events: list[Event] = []
-        at = 0
-        while not self._closed:
-            text, at = self._repeats.texts(frames, at)
-            if text:
-                events += self._calls.around(TextDelta(text))
-            if at == len(frames):
+        for frame in frames:
+            if self._closed:
                 break
+            if frame.event == REPEATED:
+                events += self._calls.around(TextDelta(frame.data))
+                continue
             try:
-                events += self._chunk(frames[at])
+                events += self._chunk(frame)
             except UpstreamError as error:
                 return events, error
-            at += 1
         return events, None
 
     def feed(self, frame: Frame) -> list[Event]:

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.collect import collect
 from proxy.core.events import TextDelta
-from proxy.wire import jsonio
-from proxy.wire.sse import Frame
+from proxy.wire.sse import SseDecoder, frame
 from proxy.wire.upstream_chat import ChunkDecoder
-from proxy.wire.upstream_chat.repeats import Repeats
+from proxy.wire.upstream_chat.repeats import REPEATED, Repeats
 
 
 def chunk(text: str, **more: object) -> str:
@@ -23,9 +22,10 @@ def learned(text: str = "one") -> Repeats:
     return repeats
 
 
-def read(repeats: Repeats, data: str) -> str | None:
-    found, taken = repeats.texts([Frame("message", data)])
-    return found if taken else None
+def read(repeats: Repeats, *chunks: str) -> str | None:
+    found = repeats.read(b"".join(frame(data.encode()) for data in chunks))
+    assert found is None or found.event == REPEATED
+    return None if found is None else found.data
 
 
 def test_the_text_of_a_chunk_like_another() -> None:
@@ -33,6 +33,32 @@ def test_the_text_of_a_chunk_like_another() -> None:
     assert read(repeats, chunk(" two, three: {4}")) == " two, three: {4}"
     assert read(repeats, chunk("vier €")) == "vier €"
     assert read(repeats, chunk('a "quote"\n\t\\')) == 'a "quote"\n\t\\'
+
+
+def test_the_text_of_several() -> None:
+    repeats = learned()
+    assert read(repeats, chunk("two"), chunk(" three\n"), chunk("€")) == "two three\n€"
+    assert read(repeats, chunk("two"), chunk("three", created=2), chunk("four")) is None
+    assert read(repeats, chunk("two"), "[DONE]") is None
+
+
+def test_an_escape_does_not_reach_into_the_next_chunk() -> None:
+    start, end = chunk("one").split("one")
+    assert read(learned(), start + "a\\" + end, start + "n" + end) is None
+
+
+def test_bytes_that_only_together_are_a_character_are_left_to_json() -> None:
+    start, end = (frame(chunk("one").encode())).split(b"one")
+    halves = "€".encode()
+    assert learned().read(start + halves[:1] + end + start + halves[1:] + end) is None
+
+
+def test_no_server_can_name_an_event_like_it() -> None:
+    decoder = ChunkDecoder()
+    for name in (REPEATED, "\\n", ""):
+        frames = SseDecoder().feed(f"event: {name}\ndata: text\n\n".encode())
+        assert all(each.event != REPEATED for each in frames)
+        assert not decoder.read(frames)[0]
 
 
 def test_what_is_different_is_left_to_json() -> None:
@@ -73,21 +99,23 @@ def test_learning_is_given_up_where_no_chunk_is_like_another() -> None:
     assert read(repeats, chunk("one", created=15)) == "one"
 
 
-@given(st.lists(st.text(), max_size=8), st.booleans())
-def test_a_stream_says_what_its_chunks_say(texts: list[str], ascii: bool) -> None:  # noqa: A002
+def said(wire: list[bytes]) -> str:
+    """The text of a stream that comes in these reads, by all that reads it."""
     decoder = ChunkDecoder()
-    for text in texts:
-        data = json.dumps({"choices": [{"delta": {"content": text}}]}, ensure_ascii=ascii)
-        said = "".join(event.text for event in decoder.feed(Frame("message", data)) if isinstance(event, TextDelta))
-        wanted = jsonio.loads(data)["choices"][0]["delta"]["content"]
-        assert said == wanted
+    sse = SseDecoder(shortcut=decoder.shortcut)
+    events = []
+    for data in wire:
+        told, error = decoder.read(sse.feed(data))
+        assert error is None
+        events += told
+    return "".join(event.text for event in (*events, *decoder.close()) if isinstance(event, TextDelta))
 
 
-@given(st.lists(st.text() | st.sampled_from(["a", "\n", "€"]), max_size=20))
-def test_chunks_together_say_what_each_says(texts: list[str]) -> None:
-    frames = [Frame("message", json.dumps({"choices": [{"delta": {"content": text}}]})) for text in texts]
-    alone, together = ChunkDecoder(), ChunkDecoder()
-    said = [event for frame in frames for event in alone.feed(frame)]
-    told, error = together.read(frames)
-    assert error is None
-    assert collect([*told, *together.close()]) == collect([*said, *alone.close()])
+@given(st.lists(st.text() | st.sampled_from(["a", "\n", "€"]), max_size=20), st.booleans(), st.data())
+def test_a_stream_says_what_its_chunks_say(texts: list[str], ascii: bool, data: st.DataObject) -> None:  # noqa: A002
+    chunks = [json.dumps({"choices": [{"delta": {"content": text}}]}, ensure_ascii=ascii) for text in texts]
+    frames = [frame(each.encode()) for each in chunks]
+    wire = b"".join(frames)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
+    reads = [wire[start:end] for start, end in pairwise([0, *cuts, len(wire)])]
+    assert said(reads) == said([wire]) == said(frames) == "".join(texts)
