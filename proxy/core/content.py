@@ -37,8 +37,10 @@ def merge(content: Iterable[Part], word: Word) -> list[Part]:
     return [*out, TextPart("".join(text))] if text else out
 
 
-def flatten(content: Iterable[Part], image: Callable[[ImagePart], str] = lambda _: "[image left out]") -> str:
+def flatten(content: Sequence[Part], image: Callable[[ImagePart], str] = lambda _: "[image left out]") -> str:
     """``content`` as one text; ``image`` has the words for an image."""
+    if len(content) == 1 and isinstance(content[0], TextPart):
+        return content[0].text
     merged = merge(content, lambda part: words_of(part) if isinstance(part, OtherPart) else image(part))
     return "".join(part.text for part in merged if isinstance(part, TextPart))
 
@@ -86,5 +88,9 @@ def join(blocks: Iterable[Sequence[Part]]) -> tuple[Part, ...]:
 
 
 def _texts(pieces: list[str]) -> list[Part]:
-    text = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", "".join(pieces))
+    text = "".join(pieces)
+    try:
+        text.encode()  # much cheaper than a search, and nearly always all there is to do
+    except UnicodeEncodeError:
+        text = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     return [TextPart(text)] if text else []

@@ -14,7 +14,7 @@ from proxy.core.content import text_of
 from proxy.core.errors import ClientError
 from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
-from proxy.core.model import AUTO, Json, OtherPart, Request, new_call_id
+from proxy.core.model import Json, OtherPart, Request, new_call_id
 from proxy.core.parser import Parser
 from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
@@ -107,25 +107,24 @@ class XmlDispatcher:
         offered = bool(request.offered)
         system = closing = ""
         if offered:
-            described = [render_prompt(request, self.prompt), render_format(request.response_format)]
-            system = "\n\n".join(text for text in described if text)
+            described = (render_prompt(request, self.prompt), render_format(request.response_format))
+            system = "\n\n".join([text for text in described if text])
             closing = render_choice(request)
         elif request.has_tool_history:
             system = render_past()
         if system:
             _refuse_unshown(request)
-        return replace(
-            request,
-            messages=render_history(
+        return Request(
+            render_history(
                 request.messages,
                 system=system,
                 closing=closing,
                 options=self.options,
                 neutral=bool(system),
             ),
-            tools=(),
-            tool_choice=AUTO,
-            parallel=True,
+            request.model,
+            stream=request.stream,
+            include_usage=request.include_usage,
             response_format=None if offered else request.response_format,
             extra={key: value for key, value in request.extra.items() if _is_sent(key, value)},
         )

@@ -64,7 +64,7 @@ def render_history(
     """
     every = list(messages)
     head = [flatten(message.content) for message in takewhile(_is_system_text, every)]
-    preface = "\n\n".join(text for text in (*head, system) if text)
+    preface = "\n\n".join([text for text in (*head, system) if text])
     return _Writer(options, neutral).write(_turns(every[len(head) :]), preface, closing)
 
 
@@ -112,7 +112,7 @@ def _pieces(message: Message) -> Iterator[Message]:
         yield Message("tool", results=results)
     if message.role == "assistant":
         if message.calls or flatten(content).strip():
-            yield replace(message, results=())
+            yield replace(message, results=()) if results else message
         return
     if content or (message.role == "user" and not results):
         yield Message("system" if message.role == "system" else "user", content)
@@ -134,14 +134,14 @@ class _Writer:
         last_words = [closing]
         if turns[-1].role == "assistant" and not self._options.prefill:
             last_words.append(f"{CONTINUE}\n{self._assistant(turns.pop(), reasoning=False)}")
-        last_user = max(at for at, turn in enumerate(turns) if turn.role == "user")
-        running = max((at for at, turn in enumerate(turns) if turn.role == "user" and turn.said), default=0)
+        last_user = len(turns) - (1 if turns[-1].role == "user" else 2)
+        running = _last_said(turns) if self._options.keep_reasoning == "turn" else len(turns)
         system_role = self._options.system_role
         out = [_message("system", [[TextPart(preface)]])] if preface and system_role else []
         made: list[MadeCall] = []
         for at, turn in enumerate(turns):
             if turn.role == "assistant":
-                kept = self._options.keep_reasoning == "turn" and at > running and bool(turn.calls)
+                kept = at > running and bool(turn.calls)
                 out.append(_message("assistant", [[TextPart(self._assistant(turn, reasoning=kept))]]))
                 made = self._ledger.add(turn.calls)
                 continue
@@ -163,9 +163,9 @@ class _Writer:
             blocks.append(block)
         return "\n\n".join(blocks)
 
-    def _results(self, results: Iterable[ToolResult], made: Sequence[MadeCall]) -> list[Part]:
+    def _results(self, results: Sequence[ToolResult], made: Sequence[MadeCall]) -> list[Part]:
         """The results of the calls ``made`` in the turn before, in their order, then those of no call in it."""
-        strays = self._ledger.pair(results, made)
+        strays = self._ledger.pair(results, made) if results else ()
         images: list[Part] = []
         elements = []
         for entry in made:
@@ -198,6 +198,11 @@ class _Writer:
         if isinstance(part, ImagePart):
             return UNSEEN_IMAGE if self._options.vision is False else None
         return words_of(part) if self._neutral else None
+
+
+def _last_said(turns: Sequence[_Turn]) -> int:
+    """The index of the last turn in which a user says something, 0 if there is none."""
+    return max((at for at, turn in enumerate(turns) if turn.role == "user" and turn.said), default=0)
 
 
 def _arguments(text: str) -> str:
