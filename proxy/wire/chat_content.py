@@ -25,7 +25,7 @@ class Content:
     @property
     def text(self) -> str:
         """The text parts joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return "".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
 
 NO_CONTENT = Content()
@@ -37,10 +37,10 @@ def read_content(raw: Json) -> Content:
     Raises ``ValueError`` only for such a value that is nested too deeply to be written.
     """
     match raw:
-        case None | "" | []:
-            return NO_CONTENT
         case str():
-            return Content((TextPart(raw),))
+            return Content((TextPart(raw),)) if raw else NO_CONTENT
+        case None | []:
+            return NO_CONTENT
         case list() if all(_is_part(item) for item in raw):
             return _read_parts(raw)
         case {"type": "text" | "image_url"}:

@@ -94,24 +94,22 @@ def _decode(raw: dict[str, Json]) -> ChatRequest:
 
 def _read_messages(raw: list[Json]) -> Iterable[Message]:
     """The messages. What is none is refused behind the last answer only; before it, it is shown as what it is."""
-    answered = max((at for at, entry in enumerate(raw) if _is_assistants(entry)), default=-1)
+    odd: int | None = None  # the first such behind the last answer so far
     for at, entry in enumerate(raw):
         if isinstance(entry, dict):
+            odd = None if entry.get("role") == "assistant" else odd
             yield _read_message(entry)
-        elif at > answered:
-            raise ClientError(f"`messages[{at}]` must be an object.", param=f"messages[{at}]")
-        elif entry is not None:
+            continue
+        odd = at if odd is None else odd
+        if entry is not None:
             yield Message("user", read_content(entry).parts)
-
-
-def _is_assistants(raw: Json) -> bool:
-    return isinstance(raw, dict) and raw.get("role") == "assistant"
+    if odd is not None:
+        raise ClientError(f"`messages[{odd}]` must be an object.", param=f"messages[{odd}]")
 
 
 def _read_message(raw: Mapping[str, Json]) -> Message:
-    calls = tuple(_read_calls(raw))
-    named = raw.get("role")
-    role = ROLES.get(named if isinstance(named, str) else None, "assistant" if calls else "user")
+    calls = _read_calls(raw)
+    role = ROLES.get(text(raw.get("role")), "assistant" if calls else "user")
     content = read_content(raw.get("content"))
     name = text(raw.get("name")) or None
     if role == "tool":
@@ -124,14 +122,11 @@ def _read_message(raw: Mapping[str, Json]) -> Message:
     return Message(role, parts, calls, reasoning=read_reasoning(raw) or content.reasoning or None, name=name)
 
 
-def _read_calls(raw: Mapping[str, Json]) -> Iterable[ToolCall]:
-    entries = raw.get("tool_calls")
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            yield _read_call(entry)
-    legacy = raw.get("function_call")
-    if isinstance(legacy, dict) and not entries:
-        yield _read_call(legacy)
+def _read_calls(raw: Mapping[str, Json]) -> tuple[ToolCall, ...]:
+    entries, legacy = raw.get("tool_calls"), raw.get("function_call")
+    if isinstance(entries, list) and entries:
+        return tuple([_read_call(entry) for entry in entries if isinstance(entry, dict)])
+    return (_read_call(legacy),) if isinstance(legacy, dict) and not entries else ()
 
 
 def _read_call(entry: Mapping[str, Json]) -> ToolCall:

@@ -40,7 +40,8 @@ def read_offer(body: Mapping[str, Json]) -> Offer:
         raise ClientError(f"`{field}` must be a list.", param=field)
     tools, dropped = _tools(raw, field)
     choice = _read_choice(body.get(choice_field), choice_field)
-    check_choice(choice, {tool.name: tool for tool in tools}, choice_field)
+    if choice is not AUTO:
+        check_choice(choice, {tool.name: tool for tool in tools}, choice_field)
     return Offer(tools, choice, legacy, dropped)
 
 
