@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def test_a_request_is_counted_by_what_it_was() -> None:
 
 def test_what_the_model_wrote_is_counted() -> None:
     log = entry(model="m", calls=2, reasks=1, rescued=3, warning="context-cut", prompt_tokens=11, completion_tokens=7)
-    log.problems = Counter(repaired=2, cut=1)
+    log.problems.update(repaired=2, cut=1)
     found = samples(ended(log))
     assert found["toolgraft_calls_total", "http://b/v1", "m"] == 2
     assert found["toolgraft_problems_total", "repaired"] == 2
