@@ -7,8 +7,9 @@ import logging
 import re
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, TextIO, TypeAlias
 
 from proxy.core.events import Problem
@@ -31,7 +32,7 @@ MOST_CONTENT = 64 * 1024
 """Bytes of a request, and of its answer, that are logged where content is."""
 
 _FIELDS = "toolgraft"
-_PLAIN = re.compile(r'[^\s"=]+')
+_NUMBERS = frozenset({bool, int, float})
 _BASE64 = re.compile(r"(data:[^;,\s]{1,100};base64,)[A-Za-z0-9+/=_-]+")
 
 
@@ -65,7 +66,7 @@ class RequestLog:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     estimated: bool = False
-    problems: Counter[str] = field(default_factory=Counter)
+    problems: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     dropped_tools: str = ""
     reasks: int = 0
     rescued: int = 0
@@ -103,7 +104,7 @@ class RequestLog:
     @property
     def repairs(self) -> int:
         """How many of the problems were mended."""
-        return sum(count for kind, count in self.problems.items() if kind in REPAIRS)
+        return sum([count for kind, count in self.problems.items() if kind in REPAIRS])
 
     def found(self, problem: Problem) -> None:
         """The reader found a problem in a reply."""
@@ -133,7 +134,7 @@ class RequestLog:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "estimated": self.estimated or None,
-            "queue_ms": _ms(self.queued) or None,
+            "queue_ms": _ms(self.queued or None) or None,
             "first_ms": None if self.first is None else _ms(self.first - self.started),
             "added_ms": _ms(self.added),
             "ms": _ms(self.seconds),
@@ -165,10 +166,9 @@ class HumanFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever the values hold; a traceback follows on lines of its own, which are indented."""
-        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields: dict[str, object] = getattr(record, _FIELDS, {})
-        words = [clock, record.levelname.lower(), _one_line(record.getMessage())]
-        words += [f"{key}={_plain(value)}" for key, value in fields.items()]
+        words = [_clock(int(record.created)), record.levelname.lower(), _one_line(record.getMessage())]
+        words += [f"{key}={value if type(value) in _NUMBERS else _plain(value)}" for key, value in fields.items()]
         line = " ".join(words)
         if not record.exc_info:
             return line
@@ -207,6 +207,11 @@ def configure(*, as_json: bool = False, stream: TextIO | None = None) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
 
+@lru_cache(maxsize=1)
+def _clock(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
+
+
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
@@ -221,12 +226,11 @@ def _content(data: bytes) -> str:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, int | float):
-        return str(value)
     if isinstance(value, dict):
-        return ",".join(f"{key}:{count}" for key, count in value.items())
+        return ",".join([f"{key}:{count}" for key, count in value.items()])
     text = str(value)
-    return text if _PLAIN.fullmatch(text) and text.isprintable() else json.dumps(text)
+    is_word = text and not (" " in text or "=" in text or '"' in text)
+    return _one_line(text) if is_word else json.dumps(text)
 
 
 def _one_line(text: str) -> str:

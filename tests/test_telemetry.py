@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -33,7 +32,7 @@ def written(entry: RequestLog, *, as_json: bool) -> str:
 def finished() -> RequestLog:
     entry = RequestLog("r1", "chat", model="m", backend="http://b", mode="xml", status=200, calls=2)
     entry.prompt_tokens, entry.completion_tokens = 11, 7
-    entry.problems = Counter(repaired=1, coerced=2, cut=1)
+    entry.problems.update(repaired=1, coerced=2, cut=1)
     return entry
 
 

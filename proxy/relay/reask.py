@@ -102,7 +102,8 @@ def _shows(event: Event) -> bool:
 
 def _add(log: RequestLog, attempt: RequestLog) -> None:
     """Count ``attempt`` in the line of the request, its calls left out."""
-    log.problems += attempt.problems
+    for kind, count in attempt.problems.items():
+        log.problems[kind] += count
     log.prompt_tokens = _sum(log.prompt_tokens, attempt.prompt_tokens)
     log.completion_tokens = _sum(log.completion_tokens, attempt.completion_tokens)
     log.estimated |= attempt.estimated
