@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 from proxy.core.errors import ToolgraftError
 from proxy.core.events import Problem
@@ -21,19 +22,23 @@ SHORTEST_SECRET = 8
 """Characters: what is shorter is no key (clients that need none send "none", or "unused"), and may be a word."""
 
 HIDDEN = b"[the key]"
+Data = TypeVar("Data", bytes, bytearray)
 _SHORTEST_RUN = 512
-_STRIDE = _SHORTEST_RUN // 2  # whatever is that long has one of these within
 _RUN = rb"((?:[A-Za-z0-9+/=_-]|\\/){%d,}+)" % _SHORTEST_RUN
 _BASE64 = (re.compile(rb";base64," + _RUN), re.compile(b'"' + _RUN))  # two: a fixed beginning is what makes them fast
 
 
 def without_images(data: bytes) -> bytes:
     """``data`` with a marker for each long run of base64 that is one: an image, sound, a file."""
-    if not any(data.find(b'"', at, at + _STRIDE) < 0 for at in range(0, len(data) - _STRIDE, _STRIDE)):
-        return data  # a quote in each stretch: no run is long enough, as in most requests
-    for pattern in _BASE64:
-        data = pattern.sub(_marker, data)
-    return data
+    at = 0  # behind a quote, or at the beginning
+    while at + _SHORTEST_RUN <= len(data):
+        last_quote = data.rfind(b'"', at, at + _SHORTEST_RUN)
+        if last_quote < 0:
+            for pattern in _BASE64:
+                data = pattern.sub(_marker, data)
+            return data
+        at = last_quote + 1
+    return data  # a quote in each stretch: no run is long enough, as in most requests
 
 
 def _marker(found: re.Match[bytes]) -> bytes:
@@ -43,33 +48,30 @@ def _marker(found: re.Match[bytes]) -> bytes:
 class Kept:
     """The first bytes of a body. ``size`` is how many it has in all, ``claim`` asks for the room to keep some.
 
-    ``room`` is what was given of that; without secrets the bytes themselves may be fewer.
+    ``room`` is what was given of that; without secrets the bytes themselves may be fewer. ``cut``: some were not kept.
     """
+
+    __slots__ = ("_claim", "cut", "data", "room", "size")
 
     def __init__(self, claim: Callable[[int], bool]) -> None:
         self.data = bytearray()
         self.size = 0
         self.room = 0
+        self.cut = False
         self._claim = claim
-        self._full = False
-
-    @property
-    def cut(self) -> bool:
-        """Whether some of it was not kept."""
-        return self._full
 
     def whole(self, body: bytes, secrets: Iterable[bytes]) -> None:
         """Keep a body that has come whole."""
         looked_at = without_images(hidden(body[:MOST_LOOKED_AT], secrets))
         self.add(looked_at)
         self.size = len(body)
-        self._full |= len(body) > MOST_LOOKED_AT
+        self.cut |= len(body) > MOST_LOOKED_AT
 
     def add(self, piece: bytes) -> None:
         """Keep a piece of it, if there is room."""
         size = len(piece)
         self.size += size
-        if self._full:
+        if self.cut:
             return
         if self.room + size <= MOST_KEPT and self._claim(size):
             self.data += piece
@@ -79,14 +81,14 @@ class Kept:
         if self._claim(len(part)):
             self.data += part
             self.room += len(part)
-        self._full = len(part) < len(piece) or len(self.data) < self.size
+        self.cut = len(part) < len(piece) or len(self.data) < self.size
 
     def hide(self, secrets: Iterable[bytes]) -> None:
         """Take ``secrets`` out of what was kept."""
-        self.data = bytearray(hidden(bytes(self.data), secrets))
+        self.data = hidden(self.data, secrets)
 
 
-def hidden(data: bytes, secrets: Iterable[bytes]) -> bytes:
+def hidden(data: Data, secrets: Iterable[bytes]) -> Data:
     """``data`` without ``secrets``."""
     for secret in secrets:
         data = data.replace(secret, HIDDEN)
@@ -106,8 +108,7 @@ class Turn:
     problems: list[Problem] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """How the model's text was read."""
 
     dialect: str
@@ -135,13 +136,14 @@ class Tape:
     @property
     def room(self) -> int:
         """Bytes that were claimed for all of it."""
-        kept = (self.asked, self.told, *(each for turn in self.turns for each in (turn.sent, turn.came)))
-        return sum(each.room for each in kept)
+        return self.asked.room + self.told.room + sum([turn.sent.room + turn.came.room for turn in self.turns])
 
     def conceal(self, secrets: Iterable[str]) -> None:
         """Keep none of ``secrets``."""
-        found = (secret.strip().encode("utf-8", "replace") for secret in secrets)
-        self._secrets |= {secret for secret in found if len(secret) >= SHORTEST_SECRET}
+        for secret in secrets:
+            found = secret.strip().encode("utf-8", "replace")
+            if len(found) >= SHORTEST_SECRET:
+                self._secrets.add(found)
 
     def ask(self, body: bytes) -> None:
         """The client's request is ``body``."""
@@ -170,6 +172,6 @@ class Tape:
 
     def end(self) -> None:
         """The exchange is over: from now on not even the secrets to leave out are known."""
-        for kept in (self.told, *(turn.came for turn in self.turns)):
+        for kept in (self.told, *[turn.came for turn in self.turns]):
             kept.hide(self._secrets)
         self._secrets.clear()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from proxy.core.events import Problem
 from proxy.inspector.explain import EXPLANATIONS
@@ -17,8 +16,7 @@ _PASSED_ON = frozenset({"unknown_tool", "invalid_arguments"})
 """Calls that are wrong, and go to the client all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """``right``, ``repaired`` and ``refused`` (or wrong) calls, those of replies that were not the answer included.
 
     ``word`` is about the answer: with calls that were right only when the model was asked again it is ``repaired``.
@@ -38,7 +36,7 @@ def outcome(log: RequestLog, tape: Tape | None) -> Outcome:
     wrong = {problem.call for problem in found if problem.kind in _PASSED_ON}
     repaired = min(len(mended - wrong), log.calls)
     right = max(0, log.calls - repaired - len(wrong))
-    refused = sum(len(_refused(turn.problems)) for turn in turns)
+    refused = sum([len(_refused(turn.problems)) for turn in turns])
     word: Word = "right" if log.calls else "text"
     if log.error is not None or (log.status or 0) >= 400:
         word = "error"

@@ -69,7 +69,7 @@ class Ring:
     ) -> Entry:
         """An exchange begins. What is said in it goes to ``entry.tape``, and to ``log.tape``, which is the same."""
         self._numbers += 1
-        kept = tuple(pair for pair in headers if pair[0] in _SHOWN or pair[0].startswith("x-stainless-"))
+        kept = tuple([pair for pair in headers if pair[0] in _SHOWN or pair[0].startswith("x-stainless-")])
         log.tape = Tape(self._claim, secrets)
         entry = Entry(self._numbers, 0, time.time(), method, path, kept, log, log.tape)
         self._entries.append(entry)
