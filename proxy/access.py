@@ -62,22 +62,24 @@ class Hosts:
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         self._allowed = {name.lower() for name in (*allowed, socket.gethostname())}
+        self._lets_in = lru_cache(maxsize=64)(self._knows)
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Raise ``ClientError`` (403) when a request, with its headers' names in lower case, asks for another name."""
         for name, value in headers:
-            if name == b"host":
-                host = _PORT.sub("", value.decode("latin-1").strip().lower()).strip("[].")
-                if not (self._allowed & {host, "*"} or _is_private(host)):
-                    raise ClientError(
-                        "This proxy wants no key, and a web page may be behind the name that was asked for. "
-                        "Name it in `allowed_hosts`, or let clients show a key.",
-                        status=403,
-                        code="host_not_allowed",
-                    )
+            if name == b"host" and not self._lets_in(value):
+                raise ClientError(
+                    "This proxy wants no key, and a web page may be behind the name that was asked for. "
+                    "Name it in `allowed_hosts`, or let clients show a key.",
+                    status=403,
+                    code="host_not_allowed",
+                )
+
+    def _knows(self, header: bytes) -> bool:
+        host = _PORT.sub("", header.decode("latin-1").strip().lower()).strip("[].")
+        return bool(self._allowed & {host, "*"}) or _is_private(host)
 
 
-@lru_cache(maxsize=64)
 def _is_private(host: str) -> bool:
     if "." not in host or host.endswith(_PRIVATE):
         return True

@@ -98,7 +98,7 @@ class Slots:
         self._at_once = sys.maxsize if at_once is None else at_once
         self._most_waiting = waiting
         self._clock = clock
-        self._free = asyncio.Semaphore(self._at_once)
+        self._free = None if at_once is None else asyncio.Semaphore(at_once)
         self._held_for = 0.0  # seconds, on average, of late
 
     async def take(self) -> Callable[[], None]:
@@ -106,16 +106,8 @@ class Slots:
 
         Who is cancelled gives up the place at once. Raises ``ClientError`` (429) when too many wait already.
         """
-        if self._free.locked():
-            if self.waiting >= self._most_waiting:
-                raise self._refusal()
-            self.waiting += 1
-            try:
-                await self._free.acquire()
-            finally:
-                self.waiting -= 1
-        else:
-            await self._free.acquire()
+        if self._free is not None:
+            await self._wait(self._free)
         self.taken += 1
         since = self._clock()
         given_back = False
@@ -126,9 +118,19 @@ class Slots:
                 given_back = True
                 self.taken -= 1
                 self._held_for += (self._clock() - since - self._held_for) / 8
-                self._free.release()
+                if self._free is not None:
+                    self._free.release()
 
         return give_back
+
+    async def _wait(self, free: asyncio.Semaphore) -> None:
+        if free.locked() and self.waiting >= self._most_waiting:
+            raise self._refusal()
+        self.waiting += 1
+        try:
+            await free.acquire()
+        finally:
+            self.waiting -= 1
 
     def _refusal(self) -> ClientError:
         wait = min(max(1, math.ceil(self._held_for / self._at_once)), LONGEST_WAIT)
