@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import re
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from time import perf_counter
@@ -23,7 +24,6 @@ from proxy.backends.routing import Routing
 from proxy.config import Config
 from proxy.core.collect import collect
 from proxy.core.errors import ClientError, ToolgraftError, UpstreamError
-from proxy.core.ids import new_id
 from proxy.gate import Gate
 from proxy.inspector.routes import INSPECTOR, Inspector
 from proxy.limits import Turns, check_counts
@@ -339,7 +339,7 @@ def request_id(scope: Scope) -> str:
             given: str = value.decode("latin-1")
             if _REQUEST_ID.fullmatch(given):
                 return given
-    return new_id("req_", 8)
+    return "req_" + secrets.token_hex(8)
 
 
 def canonical(path: str) -> str:

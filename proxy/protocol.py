@@ -8,6 +8,7 @@ the connection, and loses the body of a request that offers to go on in another 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import Any, cast
 
 import httptools
@@ -17,7 +18,6 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from proxy.asgi import STOPPING
 from proxy.core.errors import ClientError
-from proxy.core.ids import new_id
 from proxy.telemetry import RequestLog
 from proxy.wire.openai_errors import encode_error
 
@@ -189,7 +189,7 @@ class Protocol(HttpToolsProtocol):
         self._refused = True
         self._stop_waiting()
         if self._running is None or self._running.response_complete or not self._running.response_started:
-            log = RequestLog(new_id("req_", 8), "broken", error=error.code, fault="client")
+            log = RequestLog("req_" + secrets.token_hex(8), "broken", error=error.code, fault="client")
             log.status, headers, body = encode_error(error)
             lines = [*headers, ("x-request-id", log.id), ("content-length", str(len(body))), ("connection", "close")]
             head = "".join(f"{name}: {value}\r\n" for name, value in lines)

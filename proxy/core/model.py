@@ -6,12 +6,11 @@ JSON values are plain Python ones (``dict``, ``list``, ``str``, ``int``, ``float
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
-
-from proxy.core.ids import new_id
 
 Json: TypeAlias = Any
 """A decoded JSON value."""
@@ -86,7 +85,7 @@ class ToolCall:
 
 def new_call_id() -> str:
     """A random call id of the shape that OpenAI uses."""
-    return new_id("call_")
+    return "call_" + secrets.token_hex(12)
 
 
 @dataclass(frozen=True, slots=True)

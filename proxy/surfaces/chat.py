@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from functools import cached_property
 from typing import ClassVar
 
 from proxy.core.collect import Reply
-from proxy.core.ids import new_id
 from proxy.surfaces.base import NO_MODEL, Shape, Surface
 from proxy.wire.openai_chat import (
     KEEP_ALIVE,
@@ -67,4 +67,4 @@ class Chat(Surface):
 
 
 def _new_id() -> str:
-    return new_id("chatcmpl-")
+    return "chatcmpl-" + secrets.token_hex(12)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import cached_property
 from typing import ClassVar
 
 from proxy.core.collect import Reply
-from proxy.core.ids import new_id
 from proxy.core.tokens import estimate
 from proxy.surfaces.base import NO_MODEL, Shape, Surface
 from proxy.wire.anthropic_messages import (
@@ -49,4 +49,4 @@ class Messages(Surface):
 
 
 def _new_id() -> str:
-    return new_id("msg_")
+    return "msg_" + secrets.token_hex(12)
