@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -38,6 +38,8 @@ ERRORS = frozenset(
 
 _SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _LONG = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+Metric = TypeVar("Metric", Counter, Histogram)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,20 @@ class _Together(Collector):
         return merged
 
 
+class _By(Generic[Metric]):
+    """A metric by the values of its labels. Looking them up in the library takes four times as long."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric: Metric = metric
+        self._known: dict[tuple[str, ...], Metric] = {}
+
+    def __call__(self, *values: str) -> Metric:
+        found = self._known.get(values)
+        if found is None:
+            found = self._known[values] = self._metric.labels(*values)
+        return found
+
+
 class Metrics:
     """The counters of one application."""
 
@@ -87,21 +103,20 @@ class Metrics:
         self._configured: set[str] = set()
         self._seen: set[str] = set()
         self._loaded: set[str] = set()
-        self._kinds: dict[tuple[str, str, str, str, int | None], _Kind] = {}
         self._now = 0  # requests being answered
         counter, histogram, gauge = self._counter, self._histogram, self._gauge
-        self.requests = counter("requests", "Requests that ended.", "surface", "mode", "backend", "model", "status")
-        self.calls = counter("calls", "Tool calls in answers.", "backend", "model")
+        self._requests = counter("requests", "Requests that ended.", "surface", "mode", "backend", "model", "status")
+        self._calls = counter("calls", "Tool calls in answers.", "backend", "model")
         self._problems = counter("problems", "What was found wrong in what models wrote.", "kind")
         self._reasks = counter("reasks", "Times that a model was asked again.", "backend")
         self._rescues = counter("rescues", "Calls found in the text of backends that call tools.", "backend")
         self._cuts = counter("context_cuts", "Prompts that a backend silently cut.", "backend")
-        self.tokens = counter("tokens", "Tokens of prompts and completions.", "backend", "model", "kind")
+        self._tokens = counter("tokens", "Tokens of prompts and completions.", "backend", "model", "kind")
         self._errors = counter("errors", "Requests that failed, by whose fault it was.", "fault", "backend", "code")
-        self.first = histogram("time_to_first_token", "Until the first part of a stream was there.", _LONG, "backend")
-        self.added = histogram("added_latency", "Waits for the proxy alone.", _SHORT, "mode")
-        self.lasted = histogram("request", "Whole requests.", _LONG, "surface")
-        self.queued = histogram("queue", "Waits for a backend's turn.", _LONG, "backend")
+        self._first = histogram("time_to_first_token", "Until the first part of a stream was there.", _LONG, "backend")
+        self._added = histogram("added_latency", "Waits for the proxy alone.", _SHORT, "mode")
+        self._lasted = histogram("request", "Whole requests.", _LONG, "surface")
+        self._queued = histogram("queue", "Waits for a backend's turn.", _LONG, "backend")
         self._running = gauge("requests_in_progress", "Requests being answered.")
         self._taken = gauge("backend_requests", "Requests that a backend works on.", "backend")
         self._waiting = gauge("backend_queue", "Requests that wait for a backend.", "backend")
@@ -118,34 +133,33 @@ class Metrics:
     def end(self, log: RequestLog) -> None:
         """A request has ended, and ``log`` knows all of it."""
         self._now -= 1
-        backend = log.backend or ""
-        kind = self._kind(log.surface, log.mode or "", backend, self._model(log), log.status)
-        kind.requests.inc()
-        kind.lasted.observe(log.seconds)
-        for problem, count in log.problems.items():
-            self._problems.labels(problem).inc(count)
+        backend, model = log.backend or "", self._model(log)
+        self._requests(log.surface, log.mode or "", backend, model, str(log.status or "")).inc()
+        self._lasted(log.surface).observe(log.seconds)
+        for kind, count in log.problems.items():
+            self._problems(kind).inc(count)
         if log.reasks:
-            self._reasks.labels(backend).inc(log.reasks)
+            self._reasks(backend).inc(log.reasks)
         if log.rescued:
-            self._rescues.labels(backend).inc(log.rescued)
+            self._rescues(backend).inc(log.rescued)
         if log.calls:
-            kind.calls.inc(log.calls)
+            self._calls(backend, model).inc(log.calls)
         if log.warning == CONTEXT_CUT:
-            self._cuts.labels(backend).inc()
+            self._cuts(backend).inc()
         if log.prompt_tokens and log.prompt_tokens > 0:
-            kind.prompt_tokens.inc(log.prompt_tokens)
+            self._tokens(backend, model, "prompt").inc(log.prompt_tokens)
         if log.completion_tokens and log.completion_tokens > 0:
-            kind.completion_tokens.inc(log.completion_tokens)
+            self._tokens(backend, model, "completion").inc(log.completion_tokens)
         if log.error is not None:
             code = log.error if log.error in ERRORS else OTHER
-            self._errors.labels(log.fault or "client", backend, code).inc()
+            self._errors(log.fault or "client", backend, code).inc()
         if log.stream and log.first is not None:
-            kind.first.observe(log.first - log.started)
+            self._first(backend).observe(log.first - log.started)
         if log.queued:
-            kind.queued.observe(log.queued)
+            self._queued(backend).observe(log.queued)
         added = log.added
         if added is not None:
-            kind.added.observe(added)
+            self._added(log.mode or "").observe(added)
 
     def page(self, accept: str, loads: Iterable[Load] = ()) -> tuple[str, bytes]:
         """The content type and the body for a scraper that accepts ``accept``; of several workers, for all of them."""
@@ -169,13 +183,6 @@ class Metrics:
             self._taken.labels(name).set(load.taken)
             self._waiting.labels(name).set(load.waiting)
 
-    def _kind(self, surface: str, mode: str, backend: str, model: str, status: int | None) -> _Kind:
-        key = surface, mode, backend, model, status
-        found = self._kinds.get(key)
-        if found is None:
-            found = self._kinds[key] = _Kind(self, *key)
-        return found
-
     def _model(self, log: RequestLog) -> str:
         """The model's name, if it is one of the first to be served, or configured."""
         model = log.model
@@ -186,60 +193,12 @@ class Metrics:
         self._seen.add(model)
         return model
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"toolgraft_{name}", text, labels, registry=self._registry)
+    def _counter(self, name: str, text: str, *labels: str) -> _By[Counter]:
+        return _By(Counter(f"toolgraft_{name}", text, labels, registry=self._registry))
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> _By[Histogram]:
         name = f"toolgraft_{name}_seconds"
-        return Histogram(name, f"Seconds. {text}", labels, buckets=buckets, registry=self._registry)
+        return _By(Histogram(name, f"Seconds. {text}", labels, buckets=buckets, registry=self._registry))
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(f"toolgraft_{name}", text, labels, registry=self._registry, multiprocess_mode="livesum")
-
-
-class _Kind:
-    """The metrics of requests that are alike, each looked up once: in the library that takes long.
-
-    A metric is shown from the moment when it is first looked up.
-    """
-
-    def __init__(self, metrics: Metrics, surface: str, mode: str, backend: str, model: str, status: int | None) -> None:
-        self._metrics = metrics
-        self._surface = surface
-        self._mode = mode
-        self._backend = backend
-        self._model = model
-        self._status = status
-
-    @cached_property
-    def requests(self) -> Counter:
-        labels = self._surface, self._mode, self._backend, self._model, str(self._status or "")
-        return self._metrics.requests.labels(*labels)
-
-    @cached_property
-    def calls(self) -> Counter:
-        return self._metrics.calls.labels(self._backend, self._model)
-
-    @cached_property
-    def prompt_tokens(self) -> Counter:
-        return self._metrics.tokens.labels(self._backend, self._model, "prompt")
-
-    @cached_property
-    def completion_tokens(self) -> Counter:
-        return self._metrics.tokens.labels(self._backend, self._model, "completion")
-
-    @cached_property
-    def first(self) -> Histogram:
-        return self._metrics.first.labels(self._backend)
-
-    @cached_property
-    def added(self) -> Histogram:
-        return self._metrics.added.labels(self._mode)
-
-    @cached_property
-    def lasted(self) -> Histogram:
-        return self._metrics.lasted.labels(self._surface)
-
-    @cached_property
-    def queued(self) -> Histogram:
-        return self._metrics.queued.labels(self._backend)
