@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from proxy.core.events import TextDelta
 from proxy.core.model import Json
-from proxy.wire.sse import SseDecoder
+from proxy.wire.sse import frames_of
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 
@@ -79,9 +79,8 @@ class Recorder:
 def _text(content: bytes, kind: str) -> str:
     """What the model wrote, from an answer that was streamed or not."""
     if kind.startswith("text/event-stream"):
-        sse, chunks = SseDecoder(), ChunkDecoder()
-        frames = [*sse.feed(content), *sse.close()]
-        events = [event for frame in frames for event in chunks.feed(frame)]
+        chunks = ChunkDecoder()
+        events = [event for frame in frames_of(content) for event in chunks.feed(frame)]
     else:
         events = decode_reply(content)
     return "".join(event.text for event in events if isinstance(event, TextDelta))

@@ -16,16 +16,15 @@ from proxy.core.events import (
     ToolCallStart,
 )
 from proxy.core.model import Json
-from proxy.wire import jsonio
-from proxy.wire.sse import Frame, SseDecoder
+from proxy.wire import jsonio, sse
+from proxy.wire.sse import Frame
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 
 def frames_of(data: bytes) -> list[Frame]:
     """The events of a stream, as far as they came."""
-    decoder = SseDecoder()
     try:
-        return [*decoder.feed(data), *decoder.close()]
+        return sse.frames_of(data)
     except UpstreamError:  # a frame without an end
         return []
 
@@ -34,13 +33,8 @@ def chat_events(data: bytes) -> list[Event]:
     """The events of a reply in the format of Chat Completions, whole or a stream, as far as it can be read."""
     if is_stream(data):
         decoder = ChunkDecoder()
-        events: list[Event] = []
-        try:
-            for frame in frames_of(data):
-                events += decoder.feed(frame)
-        except UpstreamError:
-            return events
-        return [*events, *decoder.close()]
+        events, error = decoder.read(frames_of(data))
+        return events if error else [*events, *decoder.close()]
     try:
         return decode_reply(data)
     except UpstreamError:

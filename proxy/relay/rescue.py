@@ -33,7 +33,7 @@ from proxy.relay.pump import PATIENCE, read_within
 from proxy.telemetry import RequestLog
 from proxy.transport.upstream import UpstreamReply
 from proxy.wire import jsonio
-from proxy.wire.sse import Frame, SseDecoder, frame, is_whole
+from proxy.wire.sse import Frame, SseDecoder, frame, frames_of, is_whole
 from proxy.wire.upstream_chat import ChunkDecoder, decode_reply
 
 _EVENT_END = re.compile(rb"\n(?:\n|\r\n?)|\r\r\n?")
@@ -111,8 +111,7 @@ class _Piece:
 
     def frames(self) -> list[Frame]:
         """What they are as frames."""
-        sse = SseDecoder()
-        return [*sse.feed(b"".join(self.data)), *sse.close()]
+        return frames_of(b"".join(self.data))
 
 
 class StreamRescue:

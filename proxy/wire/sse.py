@@ -147,6 +147,12 @@ class SseDecoder:
             )
 
 
+def frames_of(stream: bytes, max_frame: int = MAX_FRAME) -> list[Frame]:
+    """The frames of a whole stream, or of a part that begins with a frame. Raises as ``SseDecoder.feed``."""
+    decoder = SseDecoder(max_frame)
+    return [*decoder.feed(stream), *decoder.close()]
+
+
 def _plain(events: bytes) -> list[Frame]:
     """``events``, which are whole, if they are frames of one ``data: …`` line each."""
     if not events.startswith(b"data: ") or b"\r" in events:
@@ -169,8 +175,7 @@ class EventCutter:
     def close(self) -> bytes:
         """What is held at the end of the stream, if it is an event but for its blank line."""
         rest = b"".join(self._held)
-        decoder = SseDecoder(max(len(rest), 1))
-        told = [is_whole(frame) for frame in (*decoder.feed(rest), *decoder.close())]
+        told = [is_whole(frame) for frame in frames_of(rest, max(len(rest), 1))]
         return rest if all(told) and (told or not rest.strip() or rest.startswith(b":")) else b""
 
     def feed(self, data: bytes) -> bytes:
