@@ -134,7 +134,7 @@ class RequestLog:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "estimated": self.estimated or None,
-            "queue_ms": _ms(self.queued or None) or None,
+            "queue_ms": _ms(self.queued) or None,
             "first_ms": None if self.first is None else _ms(self.first - self.started),
             "added_ms": _ms(self.added),
             "ms": _ms(self.seconds),

@@ -134,7 +134,7 @@ class _Writer:
         last_words = [closing]
         if turns[-1].role == "assistant" and not self._options.prefill:
             last_words.append(f"{CONTINUE}\n{self._assistant(turns.pop(), reasoning=False)}")
-        last_user = len(turns) - (1 if turns[-1].role == "user" else 2)
+        last_user = len(turns) - (1 if turns[-1].role == "user" else 2)  # they alternate
         running = _last_said(turns) if self._options.keep_reasoning == "turn" else len(turns)
         system_role = self._options.system_role
         out = [_message("system", [[TextPart(preface)]])] if preface and system_role else []
@@ -165,7 +165,7 @@ class _Writer:
 
     def _results(self, results: Sequence[ToolResult], made: Sequence[MadeCall]) -> list[Part]:
         """The results of the calls ``made`` in the turn before, in their order, then those of no call in it."""
-        strays = self._ledger.pair(results, made) if results else ()
+        strays = self._ledger.pair(results, made)
         images: list[Part] = []
         elements = []
         for entry in made:

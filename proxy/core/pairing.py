@@ -84,12 +84,14 @@ class Ledger:
         self._last_of_id |= {entry.call.id: entry for entry in made if entry.call.id}
         return made
 
-    def pair(self, results: Iterable[ToolResult], current: Sequence[MadeCall]) -> list[Stray]:
+    def pair(self, results: Sequence[ToolResult], current: Sequence[MadeCall]) -> list[Stray]:
         """Enter the results that follow the turn in which ``current`` was made.
 
         Answers of ``current`` are put into its entries; all others are returned in order. Ids go first, so that a
         result without one cannot take the place of one that has it.
         """
+        if not results:
+            return []
         here = _Waiting(self._taken, current)
         by_id = [(result, self._answer(result, here, by_id=True)) for result in results]
         strays = []

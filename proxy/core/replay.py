@@ -42,7 +42,7 @@ def mended(messages: Sequence[Message]) -> tuple[Message, ...]:
             mending = (_call(entry.call, call_id) for entry, call_id in zip(made, ids, strict=True))
             out += [replace(message, calls=tuple(next(mending) for _ in message.calls)) for message in turn]
         else:
-            strays = ledger.pair((result for message in turn for result in message.results), made)
+            strays = ledger.pair([result for message in turn for result in message.results], made)
             out += (Message("tool", results=(_result(*answered),)) for answered in zip(made, ids, strict=True))
             out += (_told(stray) for stray in strays)
             out += (message for message in turn if not message.results)

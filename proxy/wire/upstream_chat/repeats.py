@@ -25,12 +25,11 @@ _MOST_MISSES = 16
 class Repeats:
     """The tokens of one stream."""
 
-    __slots__ = ("_after", "_before", "_between", "_misses")
+    __slots__ = ("_after", "_before", "_misses")
 
     def __init__(self) -> None:
         self._before = ""  # what stands in front of the text on the wire, and behind it
         self._after = ""
-        self._between = ""
         self._misses = 0
 
     def read(self, events: bytes) -> Frame | None:
@@ -44,7 +43,7 @@ class Repeats:
         before, after = self._before, self._after
         if not (told.startswith(before) and told.endswith(after)):
             return None
-        pieces = told[len(before) : -len(after)].split(self._between)
+        pieces = told[len(before) : -len(after)].split(after + before)
         if not all(map(_STRING.fullmatch, pieces)):
             return None
         self._misses = 0
@@ -60,4 +59,3 @@ class Repeats:
         if found is not None and data.startswith(text + '"', found.end()):
             self._before = "data: " + data[: found.end()]
             self._after = data[found.end() + len(text) :] + "\n\n"
-            self._between = self._after + self._before
