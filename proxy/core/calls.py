@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache, partial
+
+from msgspec import Struct
 
 from proxy.core.arguments.jsontext import dumps
 from proxy.core.arguments.names import match_name
@@ -18,8 +19,7 @@ _LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept,
 _MOST_NAMED = 50  # tools that are named for each call of an unknown one: the prompt has all of them
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """A call that can be sent. ``declared``: the tool is offered; ``valid``: its schema accepts the arguments."""
 
     name: str

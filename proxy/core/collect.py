@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from proxy.core.events import (
     Event,
@@ -19,11 +20,10 @@ from proxy.core.events import (
     ToolCallStart,
     Usage,
 )
-from proxy.core.model import NOTHING, Json, ToolCall, nothing
+from proxy.core.model import NOTHING, Json, ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A whole reply. ``content`` and ``reasoning`` are ``""`` when there was none; ``finish`` None: it never ended.
 
     ``message`` says what went wrong when ``finish`` is ``error``; ``stop_sequence`` is that of ``Finish``.
@@ -38,7 +38,7 @@ class Reply:
     stop_sequence: str | None = None
     usage: Usage | None = None
     problems: tuple[Problem, ...] = ()
-    extra: Mapping[str, Json] = field(default_factory=nothing)
+    extra: Mapping[str, Json] = NOTHING
 
 
 def collect(events: Iterable[Event]) -> Reply:

@@ -6,8 +6,10 @@ A dispatcher makes the request that goes upstream and a reader for one reply to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec.structs import replace
 
 from proxy.core.callrules import CallRules
 from proxy.core.content import text_of

@@ -9,10 +9,11 @@ were already flowing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from proxy.core.model import Json, nothing
+from msgspec import Struct
+
+from proxy.core.model import NOTHING, Json
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"]
 """``error``: the reply could not be completed honestly; ``Finish.message`` says why."""
@@ -20,22 +21,19 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "error"
 _LONGEST_DETAIL = 200
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """More of the visible answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True):
     """More of the reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStart:
+class ToolCallStart(Struct, frozen=True):
     """A call begins. ``index`` counts from 0 without gaps within a reply; ``id`` is unique."""
 
     index: int
@@ -43,35 +41,31 @@ class ToolCallStart:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolArgumentsDelta:
+class ToolArgumentsDelta(Struct, frozen=True):
     """More of the JSON text of the arguments."""
 
     index: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallEnd:
+class ToolCallEnd(Struct, frozen=True):
     """The call is complete: the joined deltas are one JSON object."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """More of a refusal (OpenAI's ``refusal`` field)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Token counts, None where the backend gave none. ``raw`` is the backend's own object."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    raw: Mapping[str, Json] = field(default_factory=nothing)
+    raw: Mapping[str, Json] = NOTHING
 
     def detail(self, group: str, name: str) -> int | None:
         """A count that the backend tells apart (``prompt_tokens_details``, ``cached_tokens``), None if it does not."""
@@ -80,8 +74,7 @@ class Usage:
         return count if isinstance(count, int) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A finding that is not fatal: something was repaired, converted, refused or cut.
 
     ``kind`` is one of a closed list (:data:`ProblemKind`), ``message`` a sentence for a person, ``call`` the index of
@@ -99,15 +92,13 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_DETAIL else text[:_LONGEST_DETAIL] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """Fields of a message that have no event of their own (``annotations``, ``audio`` …), passed on as they are."""
 
     fields: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The reply is over. ``message`` is set for ``error`` only.
 
     ``stop_sequence`` is the text at which the backend stopped, where it said so: a client's stop sequence, or another.

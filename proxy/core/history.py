@@ -8,9 +8,12 @@ a user turn with an image is a list of parts. Nothing a client sends makes this 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from proxy.core import markup
 from proxy.core.arguments import jsontext
@@ -29,8 +32,7 @@ UNKNOWN = "unknown"
 """The name and the id of a result whose call is not in the history."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
+class HistoryOptions(Struct, frozen=True):
     """What the backend takes.
 
     ``system_role``: its template has one; else system text goes into the first user message. ``prefill``: it continues

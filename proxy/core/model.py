@@ -1,6 +1,8 @@
 """The values that pass between surfaces, dispatchers and backends: one request, in no vendor's words.
 
 Everything is frozen. ``extra`` keeps the fields that we do not know, so that nothing a client says is lost.
+What each request, reply or token makes anew is a ``msgspec.Struct``, here and in other modules: making one takes a
+fifth of what a frozen dataclass takes.
 JSON values are plain Python ones (``dict``, ``list``, ``str``, ``int``, ``float``, ``bool``, ``None``).
 """
 
@@ -11,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 Json: TypeAlias = Any
 """A decoded JSON value."""
@@ -45,23 +49,20 @@ Role = Literal["system", "user", "assistant", "tool"]
 """``developer`` is read as ``system``, ``function`` as ``tool``."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     """A piece of text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImagePart:
+class ImagePart(Struct, frozen=True):
     """An image by URL (``https:`` or ``data:``). ``detail`` is OpenAI's hint, None if not given."""
 
     url: str
     detail: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPart:
+class OtherPart(Struct, frozen=True):
     """A content part of another type (audio, file …), kept as the client sent it."""
 
     raw: Mapping[str, Json]
@@ -70,8 +71,7 @@ class OtherPart:
 Part: TypeAlias = TextPart | ImagePart | OtherPart
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call made by the assistant. ``arguments`` is JSON text, exactly as the client replayed it (maybe invalid).
 
     ``custom`` calls (OpenAI's free-text tools) carry their ``input`` string as ``{"input": …}``.
@@ -88,8 +88,7 @@ def new_call_id() -> str:
     return "call_" + secrets.token_hex(12)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """The answer to a call. ``name`` only where the client gave one (legacy functions); the history pairs them."""
 
     call_id: str
@@ -98,8 +97,7 @@ class ToolResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One turn entry. ``results`` come before ``content`` (an Anthropic user turn may hold both)."""
 
     role: Role
@@ -166,8 +164,7 @@ class KeptTools(tuple[Tool, ...]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolChoice:
+class ToolChoice(Struct, frozen=True):
     """What the client allows. ``named`` needs ``name``. ``allowed`` filters the tools (OpenAI's ``allowed_tools``)."""
 
     mode: Literal["auto", "none", "required", "named"] = "auto"
@@ -183,8 +180,7 @@ class ToolChoice:
 AUTO = ToolChoice()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A chat request. ``extra`` holds every other top-level field (sampling, ``stop`` …) as the client sent it."""
 
     messages: tuple[Message, ...]
@@ -195,7 +191,7 @@ class Request:
     stream: bool = False
     include_usage: bool = False
     response_format: Mapping[str, Json] | None = None
-    extra: Mapping[str, Json] = field(default_factory=nothing)
+    extra: Mapping[str, Json] = NOTHING
 
     @property
     def offered(self) -> tuple[Tool, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from proxy.core.model import ToolCall, ToolResult
 
 _Key: TypeAlias = tuple[str, str]
@@ -30,8 +32,7 @@ class MadeCall:
         return self.call.id or f"call_{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stray:
+class Stray(Struct, frozen=True):
     """A result of no call in the turn before it: ``made`` is the earlier call it answers, None if there is none."""
 
     result: ToolResult

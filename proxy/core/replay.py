@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from proxy.core.arguments import jsontext
 from proxy.core.content import join

@@ -8,8 +8,9 @@ reasoning included, so that it does not matter how much of it has gone out by th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from proxy.core.bodies.base import RawCall
 from proxy.core.events import Event, Finish, FinishReason, Problem, Refusal, TextDelta, ToolCallEnd, ToolCallStart

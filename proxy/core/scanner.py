@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Found:
+
+class Found(Struct, frozen=True):
     """A mark and where it stands: ``text[start:end] == mark``."""
 
     start: int

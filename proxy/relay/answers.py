@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from proxy.core.errors import UpstreamError
 from proxy.core.events import Event
@@ -63,8 +64,7 @@ class Begun(Generic[Item]):
                 self._afterwards.pop()()
 
 
-@dataclass(frozen=True, slots=True)
-class ByteReply:
+class ByteReply(Struct, frozen=True):
     """The backend's answer as it came. ``headers`` are fit to be sent on; ``body`` is whole, or to be closed."""
 
     status: int
@@ -72,15 +72,13 @@ class ByteReply:
     body: bytes | Begun[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class EventReply:
+class EventReply(Struct, frozen=True):
     """The backend's answer as events, in batches. It is to be closed."""
 
     batches: Begun[list[Event]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """A generation that a client asks for.
 
     ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came if that is in the

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
+
+from msgspec.structs import replace
 
 from proxy.apart import apart
 from proxy.backends.capability import Capabilities

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from proxy.core.collect import Reply
 from proxy.core.errors import ToolgraftError

@@ -6,7 +6,8 @@ Shared by both sides of the wire: clients put it into histories, backends into r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.model import ImagePart, Json, OtherPart, Part, TextPart
 from proxy.wire import jsonio
@@ -15,8 +16,7 @@ REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """Names of the reasoning beside the content: DeepSeek's and llama.cpp's, OpenRouter's and newer vLLM's, Ollama's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """What a ``content`` value says. ``reasoning`` holds thinking parts (Mistral's and LiteLLM's way)."""
 
     parts: tuple[Part, ...] = ()

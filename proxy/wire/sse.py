@@ -8,7 +8,8 @@ model servers need: the last frame counts although the stream ended without a bl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.errors import UpstreamError
 from proxy.wire import jsonio
@@ -22,8 +23,7 @@ _CR = 0x0D
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One event. ``event`` is ``message`` when the server named none; ``data`` is its data lines, joined by ``\\n``."""
 
     event: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.errors import UpstreamError
 from proxy.core.model import Json
@@ -125,8 +126,7 @@ def is_error(payload: Json) -> bool:
     return isinstance(payload, dict) and (bool(payload.get("error")) or payload.get("object") == "error")
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Struct, frozen=True):
     """What an error body says; ``status`` if it holds one."""
 
     message: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from proxy.backends import constrain as module
 from proxy.backends.constrain import Fields, may_be_refusal
@@ -193,7 +194,7 @@ def test_schemas_that_are_too_large_or_deep_to_look_at_are_any_object() -> None:
 
 def test_what_is_alike_is_written_once() -> None:
     first, again, other = (
-        constrain("llama.cpp", replace(REQUEST, tools=tuple(map(replace, tools))), "required")["grammar"]
+        constrain("llama.cpp", replace(REQUEST, tools=tuple(map(copy, tools))), "required")["grammar"]
         for tools in (TOOLS, TOOLS, TOOLS[::-1])
     )
     assert first is again

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from proxy.core.collect import Reply, collect
 from proxy.core.dispatch import Dispatcher, NativeDispatcher, XmlDispatcher, goes_untouched

@@ -1,17 +1,61 @@
 from __future__ import annotations
 
-import dataclasses
+from typing import Any
 
 import pytest
 
-from proxy.core.model import ImagePart, Message, Request, Same, TextPart, Tool, ToolCall, ToolChoice, ToolResult
+from proxy.core.collect import Reply
+from proxy.core.events import (
+    Event,
+    Extra,
+    Finish,
+    Problem,
+    ReasoningDelta,
+    Refusal,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+)
+from proxy.core.model import (
+    ImagePart,
+    Message,
+    OtherPart,
+    Request,
+    Same,
+    TextPart,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 
 TOOLS = (Tool("a"), Tool("b"), Tool("c"))
 
 
-def test_values_are_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Tool("a").name = "b"  # type: ignore[misc]
+VALUES = [
+    *(TextPart("a"), ImagePart("a"), OtherPart({}), ToolCall("1", "a"), ToolResult("1"), Tool("a"), ToolChoice()),
+    *(Message("user"), Request(()), Reply()),
+    *(TextDelta("a"), ReasoningDelta("a"), ToolCallStart(0, "1", "a"), ToolArgumentsDelta(0, "{}"), ToolCallEnd(0)),
+    *(Refusal("a"), Usage(), Problem("cut", "a"), Extra({}), Finish("stop")),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_values_are_frozen(value: Any) -> None:
+    for name in type(value).__match_args__:
+        with pytest.raises(AttributeError):
+            setattr(value, name, getattr(value, name))
+    assert not hasattr(value, "__dict__")
+    assert repr(value).startswith(f"{type(value).__name__}(")
+
+
+def test_values_of_two_kinds_are_never_equal() -> None:
+    said: Event = TextDelta("a")
+    thought: Event = ReasoningDelta("a")
+    assert said == TextDelta("a")
+    assert said != thought
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import NoReturn
+
+from msgspec import Struct
 
 from proxy.core.model import Json
 
@@ -24,8 +25,7 @@ class Number(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A member of an object, and where its value stands: the first index, and the one past the last."""
 
     key: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.arguments.ends import ONLY_CLOSERS, SPACE, STRING, end_of_string
 from proxy.core.arguments.jsontext import loads
@@ -36,8 +37,7 @@ _COMMENT = "comments were left out"
 _SEVERAL = "several values stood side by side"
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Struct, frozen=True):
     """The strict JSON that a text was taken for.
 
     ``texts`` are the values, one or, side by side, several; ``repairs`` says what was done, a sentence without a full

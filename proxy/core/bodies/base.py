@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Value:
+
+class Value(Struct, frozen=True):
     """A parameter's value as raw text. ``string`` is what the model itself said of it (None: nothing)."""
 
     key: str
@@ -16,8 +17,7 @@ class Value:
     string: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RawCall:
+class RawCall(Struct, frozen=True):
     """A call as the model wrote it: the name unmatched, the arguments as the text of a JSON object or as raw values.
 
     ``repairs`` are sentences, one for each kind of repair that was needed. ``explicit``: the model wrote arguments.
@@ -33,8 +33,7 @@ class RawCall:
     guessed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """What is certain of a call whose parameters are still being written: ``values`` are whole, ``last`` so far."""
 
     name: str
@@ -42,8 +41,7 @@ class Begun:
     last: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """A piece of a body that is not a readable call: it stays visible."""
 
     text: str

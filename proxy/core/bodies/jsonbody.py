@@ -7,8 +7,9 @@ every closer since then may be the end, and the first one for which a repair has
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from io import StringIO
+
+from msgspec.structs import replace
 
 from proxy.core.arguments.jsontext import scan
 from proxy.core.arguments.repair import repair

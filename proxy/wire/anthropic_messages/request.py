@@ -8,7 +8,8 @@ field.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, TextPart
@@ -30,8 +31,7 @@ are accepted, and not sent, since some backends refuse what they do not know.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesRequest:
+class MessagesRequest(Struct, frozen=True):
     """A decoded request. ``dropped_tools``: the types of hosted tools that were left out."""
 
     request: Request

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, Tool, ToolChoice
@@ -13,8 +14,7 @@ from proxy.wire.choices import check_choice, refuse_client_side
 _READ = frozenset({"name", "description", "input_schema", "strict", "type", "cache_control"})
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a request offers. ``dropped``: types of hosted tools left out."""
 
     tools: tuple[Tool, ...] = ()

@@ -8,7 +8,8 @@ mend (no messages, a tool without a name, a choice of a tool that is not there) 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
 from proxy.core.model import Json, Message, Request, Role, TextPart, ToolCall, ToolResult
@@ -43,8 +44,7 @@ READ_FIELDS = frozenset(
 """Top-level fields with a place of their own in ``Request``; every other one goes into ``extra`` as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(Struct, frozen=True):
     """A decoded request.
 
     ``legacy_functions``: the client sent ``functions`` and wants ``function_call`` back, which has room for one call.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
 from proxy.core.model import AUTO, Json, KeptTools, Tool, ToolChoice
@@ -14,8 +15,7 @@ from proxy.wire.choices import check_choice, refuse_client_side
 _LARGEST_KEPT = 128 * 1024  # bytes of the tools of a request; with the number of those kept, a bound on memory
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a request offers. ``legacy``: it came as ``functions``. ``dropped``: types of hosted tools left out."""
 
     tools: tuple[Tool, ...] = ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from proxy.core.collect import Reply
 from proxy.core.errors import ToolgraftError, UpstreamError
 from proxy.core.events import FinishReason, Usage
-from proxy.core.model import Json, ToolCall, nothing
+from proxy.core.model import NOTHING, Json, ToolCall
 from proxy.wire import jsonio
 from proxy.wire.arguments import custom_input
 from proxy.wire.failures import BROKEN_OFF
@@ -25,8 +26,7 @@ INCOMPLETE: Mapping[FinishReason | None, str] = {"length": "max_output_tokens", 
 """Why a reply that ended is not complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
+class Answering(Struct, frozen=True):
     """What an answer must know of its request.
 
     ``id`` is the response's own, ``created`` in Unix seconds, ``raw`` the body of the request, of which the answer
@@ -37,8 +37,8 @@ class Answering:
     id: str
     created: int
     model: str
-    raw: Mapping[str, Json] = field(default_factory=nothing)
-    known: Mapping[str, ClientTool] = field(default_factory=nothing)
+    raw: Mapping[str, Json] = NOTHING
+    known: Mapping[str, ClientTool] = NOTHING
     keep: Callable[[Json], None] = lambda _: None
 
     @property

@@ -7,10 +7,11 @@ are accepted and stay here; those that are no part of the Responses API (``top_k
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
-from proxy.core.model import Json, Message, Request, TextPart, nothing
+from proxy.core.model import NOTHING, Json, Message, Request, TextPart
 from proxy.wire.bodies import text, typed
 from proxy.wire.openai_responses.items import read_input
 from proxy.wire.openai_responses.tools import ClientTool, Offer, read_offer
@@ -57,8 +58,7 @@ STAYS_HERE = frozenset(
 _STATE = "No state is kept here between requests: "
 
 
-@dataclass(frozen=True, slots=True)
-class ResponsesRequest:
+class ResponsesRequest(Struct, frozen=True):
     """A decoded request. ``raw`` is the body as it came.
 
     ``known`` has the client's view of each tool by the name that the model sees. ``dropped_tools`` are the types of
@@ -67,7 +67,7 @@ class ResponsesRequest:
 
     request: Request
     raw: Mapping[str, Json]
-    known: Mapping[str, ClientTool] = field(default_factory=nothing)
+    known: Mapping[str, ClientTool] = NOTHING
     dropped_tools: tuple[str, ...] = ()
 
 

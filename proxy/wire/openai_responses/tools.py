@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from proxy.core.errors import ClientError
-from proxy.core.model import AUTO, Json, Tool, ToolChoice, nothing
+from proxy.core.model import AUTO, NOTHING, Json, Tool, ToolChoice
 from proxy.wire.bodies import text
 from proxy.wire.choices import check_choice, refuse_client_side
 from proxy.wire.openai_responses.builtins import BUILTINS
@@ -27,8 +29,7 @@ class ClientTool:
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a request offers.
 
     ``known`` has the client's view of each tool by the name that the model sees. ``notes`` are the descriptions of
@@ -37,7 +38,7 @@ class Offer:
 
     tools: tuple[Tool, ...] = ()
     choice: ToolChoice = AUTO
-    known: Mapping[str, ClientTool] = field(default_factory=nothing)
+    known: Mapping[str, ClientTool] = NOTHING
     notes: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 

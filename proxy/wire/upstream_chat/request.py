@@ -8,7 +8,8 @@ first, or two of one side in a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from proxy.core.content import join
 from proxy.core.errors import ClientError
