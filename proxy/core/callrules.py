@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -49,26 +50,8 @@ class CallRules:
         """``event`` as it goes out, if it does, and what was waiting for it."""
         if self.satisfied:
             return []
-        match event:
-            case TextDelta():
-                return self._say(event)
-            case Problem(call=int()):
-                return self._problem(event)
-            case ToolCallStart():
-                return self._start(event)
-            case ToolArgumentsDelta(_, text) if self._as_text is not None:
-                self._as_text.append(text)
-                return []
-            case ToolCallEnd() if self._as_text is not None:
-                return self._end_as_text(*self._as_text)
-            case ToolArgumentsDelta():
-                return [_numbered(event, self.calls - 1)]
-            case ToolCallEnd():
-                self.inside_call = False
-                self.satisfied = self._single
-                return [_numbered(event, self.calls - 1)]
-            case _:
-                return [event]
+        take = _TAKEN.get(type(event))
+        return [event] if take is None else take(self, event)
 
     def end(self) -> list[Event]:
         """What waits when the reply is over: without the call that had to come, that problem first, then the text."""
@@ -78,6 +61,8 @@ class CallRules:
         return out
 
     def _problem(self, problem: Problem) -> list[Event]:
+        if problem.call is None:
+            return [problem]
         if self.inside_call:
             return [replace(problem, call=self.calls - 1)]
         if self._as_text is not None:
@@ -96,6 +81,19 @@ class CallRules:
         self.inside_call = True
         return [*held, *(replace(problem, call=index) for problem in about), _numbered(start, index)]
 
+    def _arguments(self, more: ToolArgumentsDelta) -> list[Event]:
+        if self._as_text is None:
+            return [_numbered(more, self.calls - 1)]
+        self._as_text.append(more.text)
+        return []
+
+    def _end(self, end: ToolCallEnd) -> list[Event]:
+        if self._as_text is not None:
+            return self._end_as_text(*self._as_text)
+        self.inside_call = False
+        self.satisfied = self._single
+        return [_numbered(end, self.calls - 1)]
+
     def _end_as_text(self, name: str, *arguments: str) -> list[Event]:
         self._as_text = None
         line = markup.tool_call(name, "".join(arguments))
@@ -112,6 +110,16 @@ class CallRules:
             return [said]
         self._held.append(said)
         return []
+
+
+_TAKEN: Mapping[type, Callable[[CallRules, Any], list[Event]]] = {
+    TextDelta: CallRules._say,
+    Problem: CallRules._problem,
+    ToolCallStart: CallRules._start,
+    ToolArgumentsDelta: CallRules._arguments,
+    ToolCallEnd: CallRules._end,
+}
+"""What becomes of an event, by its type; those of other types pass."""
 
 
 def _numbered(event: Numbered, index: int) -> Numbered:

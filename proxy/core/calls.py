@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 
 from msgspec import Struct
 
 from proxy.core.arguments.jsontext import dumps
-from proxy.core.arguments.names import match_name
+from proxy.core.arguments.names import Names
 from proxy.core.arguments.schema import ToolSchema
 from proxy.core.bodies.base import Begun, RawCall, Value
 from proxy.core.events import Problem, shorten
-from proxy.core.model import Json, Tool
+from proxy.core.model import Json, KeptTools, Same, Tool
 
 _LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept, a bound on memory
 _MOST_NAMED = 50  # tools that are named for each call of an unknown one: the prompt has all of them
@@ -30,21 +30,24 @@ class Resolved(Struct, frozen=True):
 
 
 class ToolSet:
-    """The tools of one request. Schemas are compiled when the first call of their tool arrives."""
+    """The tools that a reply may call. Schemas are compiled when the first call of their tool arrives."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._names = Names(self._tools)
         self._schemas: dict[str, ToolSchema] = {}
-        self._meant: dict[str, str | None] = {}
+
+    @classmethod
+    def of(cls, tools: Iterable[Tool | Mapping[str, Json]]) -> ToolSet:
+        """The set of ``tools``; of tools that are kept, one for all requests. Raises as :meth:`Tool.of` does."""
+        return _set_of(Same(tools)) if isinstance(tools, KeptTools) else cls(map(Tool.of, tools))
 
     def __bool__(self) -> bool:
         return bool(self._tools)
 
     def declares(self, name: str) -> str | None:
         """The declared name that ``name`` stands for, None if there is none or more than one."""
-        if name not in self._meant:
-            self._meant[name] = match_name(name, self._tools)
-        return self._meant[name]
+        return name if name in self._tools else self._names.match(name)
 
     def knows_values(self, call: RawCall) -> bool:
         """Whether the tool is declared and names each parameter that ``call`` gives."""
@@ -100,6 +103,11 @@ class ToolSet:
         problems.extend(_about(index, coerced))
         problems.extend(_about(index, invalid))
         return Resolved(name, text, tuple(problems), declared=True, valid=not invalid)
+
+
+@lru_cache(maxsize=64)
+def _set_of(tools: Same[KeptTools]) -> ToolSet:
+    return ToolSet(tools.value)
 
 
 def compiled(parameters: Json) -> ToolSchema:

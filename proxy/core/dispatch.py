@@ -133,21 +133,22 @@ class XmlDispatcher:
 
     def reader(self, request: Request) -> Reader:
         """Reads calls where tools are offered, else tells reasoning from text."""
-        choice, names = request.tool_choice, frozenset(tool.name for tool in request.offered)
+        choice, offered = request.tool_choice, request.offered
         parser = Parser(
-            request.offered,
+            offered,
             dialect=self.dialect,
             model=self.model or request.model,
             starts_in_reasoning=self.starts_in_reasoning,
-            read_calls=bool(names),
+            read_calls=bool(offered),
             parallel=reads_several(request),
             stream_arguments_after=self.stream_arguments_after,
             whole=not request.stream,
             new_id=self.new_id,
         )
+        limited = choice.forced or choice.allowed is not None or not offered
         rules = CallRules(
-            names=names if choice.forced or choice.allowed is not None or not names else None,
-            forced=choice.forced and bool(names),
+            names=frozenset([tool.name for tool in offered]) if limited else None,
+            forced=choice.forced and bool(offered),
             single=not request.parallel,
         )
         return XmlReader(parser, rules)

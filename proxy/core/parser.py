@@ -81,7 +81,7 @@ class Parser(ReasoningModes):
         self._whole = whole
         self._finished = False
         super().__init__(
-            ToolSet(map(Tool.of, tools)),
+            ToolSet.of(tools),
             grammar(dialect, model),
             starts_in_reasoning=starts_in_reasoning,
             read_calls=read_calls,

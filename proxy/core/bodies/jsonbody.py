@@ -7,6 +7,7 @@ every closer since then may be the end, and the first one for which a repair has
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from io import StringIO
 
 from msgspec.structs import replace
@@ -40,7 +41,6 @@ class JsonReader:
         self._spec = spec
         self._closers = closers
         self._openers = openers
-        self._ends = marks_of(closers.marks | openers.marks)
         self._text = StringIO()
         self._length = 0
         self._name: str | None = None
@@ -49,6 +49,10 @@ class JsonReader:
         self._values: list[tuple[int, int]] = []
         self.broken = False  # the text stopped being strict JSON
         self._effort = effort or Effort()
+
+    @cached_property
+    def _ends(self) -> Marks:
+        return marks_of(self._closers.marks | self._openers.marks)
 
     @staticmethod
     def fits(spec: JsonBody, text: str, *, final: bool) -> bool | None:
@@ -156,12 +160,13 @@ class JsonReader:
     def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
         """Behind a complete value: the closer, the next value, the next opener, or talk."""
         here = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
-        fence = None if self._closers.at(text, here) else _FENCE_CLOSE.match(text, here)
+        closer = self._closers.at(text, here)
+        fence = None if closer else _FENCE_CLOSE.match(text, here)
         if fence:
             here = _SPACE.match(text, fence.end()).end()  # type: ignore[union-attr]
+            closer = self._closers.at(text, here)
         if here == len(text) and not final:
             return at, Status.MORE
-        closer = self._closers.at(text, here)
         if closer:
             self._finish()
             return here + len(closer), Status.DONE

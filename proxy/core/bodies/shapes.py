@@ -13,7 +13,18 @@ ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_inp
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "calls")
 _LABELS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "description", "thought", "reasoning"})
 _FENCE = "```"
+_BLANK = r"[ \t\n\r]*"
 _OPENING = re.compile(_FENCE + r"\w*+[ \t]*+\n?")
+
+_USUAL = re.compile(
+    _BLANK.join(
+        (
+            *("", r"\{", f'"(?:{"|".join(NAME_KEYS)})"', ":", r'"(?P<name>[^"\\]+)"', ","),
+            *(f'"(?:{"|".join(ARGUMENT_KEYS)})"', ":", r"(?=\{)"),
+        )
+    )
+)
+_USUAL_END = re.compile(rf"{_BLANK}\}}{_BLANK}")
 
 FIRST_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
 """The keys by which a call object may begin."""
@@ -33,6 +44,9 @@ def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
 
     ``keyed``: objects are ``{"tool_name": {arguments}}``.
     """
+    usual = None if keyed else _usual_call(text)
+    if usual is not None:
+        return [usual]
     at = skip_space(text, 0)
     if text[at] == "[":
         return [item for element in _elements(text[at:]) for item in calls_in(element, keyed=keyed)]
@@ -54,6 +68,15 @@ def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
     if type(name.value) is not str or not name.value:
         return [Leftover(text)]
     return [_named(name.value, text, found, name)]
+
+
+def _usual_call(text: str) -> RawCall | None:
+    """The call in ``text`` if that is a name, then an object of arguments, and no more, as nearly every one is."""
+    head = _USUAL.match(text)
+    if head is None:
+        return None
+    _, end = scan(text, head.end())
+    return RawCall(head["name"], text[head.end() : end]) if _USUAL_END.fullmatch(text, end) else None
 
 
 def open_arguments(text: str) -> tuple[str, int] | None:

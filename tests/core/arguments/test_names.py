@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.core.arguments.names import match_name
+from proxy.core.arguments.names import Names
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ from proxy.core.arguments.names import match_name
         ("get_weather", [], None),
     ],
 )
-def test_match_name(name: str, declared: list[str], expected: str | None) -> None:
-    assert match_name(name, declared) == expected
+def test_match(name: str, declared: list[str], expected: str | None) -> None:
+    assert Names(declared).match(name) == expected
 
 
 @given(st.text(), st.lists(st.text()))
 def test_a_match_is_declared_and_an_exact_one_wins(name: str, declared: list[str]) -> None:
-    found = match_name(name, declared)
+    found = Names(declared).match(name)
     assert found is None or found in declared
     assert name not in declared or found == name
