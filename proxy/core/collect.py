@@ -52,29 +52,28 @@ def collect(events: Iterable[Event]) -> Reply:
     extra: dict[str, Json] = {}
     finish: Finish | None = None
     usage: Usage | None = None
-    for event in events:
-        match event:
-            case TextDelta(piece):
-                text.append(piece)
-            case ReasoningDelta(piece):
-                reasoning.append(piece)
-            case Refusal(piece):
-                refusal.append(piece)
-            case ToolCallStart(index):
-                started[index] = (event, [])
-            case ToolArgumentsDelta(index, piece):
-                started[index][1].append(piece)
-            case ToolCallEnd(index):
-                start, pieces = started[index]
-                calls.append(ToolCall(start.id, start.name, "".join(pieces)))
-            case Problem():
-                problems.append(event)
-            case Extra(fields):
-                extra.update(fields)
-            case Finish():
-                finish = event
-            case Usage():
-                usage = event
+    for event in events:  # not `isinstance`: for another struct it takes three times as long
+        if type(event) is TextDelta:
+            text.append(event.text)
+        elif type(event) is ReasoningDelta:
+            reasoning.append(event.text)
+        elif type(event) is ToolCallStart:
+            started[event.index] = (event, [])
+        elif type(event) is ToolArgumentsDelta:
+            started[event.index][1].append(event.text)
+        elif type(event) is ToolCallEnd:
+            start, pieces = started[event.index]
+            calls.append(ToolCall(start.id, start.name, "".join(pieces)))
+        elif type(event) is Finish:
+            finish = event
+        elif type(event) is Usage:
+            usage = event
+        elif type(event) is Problem:
+            problems.append(event)
+        elif type(event) is Refusal:
+            refusal.append(event.text)
+        elif type(event) is Extra:
+            extra.update(event.fields)
     return Reply(
         content="".join(text),
         reasoning="".join(reasoning),
