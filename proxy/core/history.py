@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
@@ -129,7 +130,10 @@ class _Writer:
         self._options = options
         self._neutral = neutral
         self._guard: Callable[[str], str] = markup.neutralise if neutral else str
-        self._ledger = Ledger()
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger()
 
     def write(self, turns: list[_Turn], preface: str, closing: str) -> tuple[Message, ...]:
         """All turns as messages, with ``preface`` before the first and ``closing`` at the end of the last user turn."""
@@ -143,12 +147,15 @@ class _Writer:
         made: list[MadeCall] = []
         for at, turn in enumerate(turns):
             if turn.role == "assistant":
-                kept = at > running and bool(turn.calls)
+                calls = turn.calls
+                kept = at > running and bool(calls)
                 out.append(_message("assistant", [[TextPart(self._assistant(turn, reasoning=kept))]]))
-                made = self._ledger.add(turn.calls)
+                made = self._ledger.add(calls) if calls else []
                 continue
             blocks = [] if system_role or at > 0 else _blocks(preface)
-            blocks += [self._results(turn.results, made), *(self._said(message) for message in turn.said)]
+            if made or turn.results:
+                blocks.append(self._results(turn.results, made))
+            blocks += map(self._said, turn.said)
             blocks += _blocks(*last_words) if at == last_user else []
             out.append(_message("user", blocks))
             made = []
@@ -166,7 +173,10 @@ class _Writer:
         return "\n\n".join(blocks)
 
     def _results(self, results: Sequence[ToolResult], made: Sequence[MadeCall]) -> list[Part]:
-        """The results of the calls ``made`` in the turn before, in their order, then those of no call in it."""
+        """The results of the calls ``made`` in the turn before, in their order, then those of no call in it.
+
+        There is a call or a result.
+        """
         strays = self._ledger.pair(results, made)
         images: list[Part] = []
         elements = []
@@ -178,7 +188,7 @@ class _Writer:
             name = stray.made.call.name if stray.made else stray.result.name
             call_id = stray.made.id if stray.made else stray.result.call_id
             elements.append(self._element(name or UNKNOWN, call_id or UNKNOWN, stray.result, images))
-        return [TextPart("\n".join([RESULTS_LINE, *elements])), *images] if elements else []
+        return [TextPart("\n".join([RESULTS_LINE, *elements])), *images]
 
     def _element(self, name: str, call_id: str, result: ToolResult, images: list[Part]) -> str:
         """One result as text. Its images join ``images``; the text says which of the message's images they are."""
