@@ -31,13 +31,14 @@ up to ten times the text: too much for what is kept, or held while a reply strea
 
 _DIGITS_TO_ZERO = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * (LONGEST_SAFE_RUN + 1)
+_STRIDE = 6
+_LONG_RUN_STRIDES = b"0" * (len(_LONG_RUN) // _STRIDE)
 
 
 def loads(data: bytes | str) -> Json:
     """The value of a JSON text; integers keep every digit. Raises ``ValueError`` saying what is wrong and where."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    # Cheaper than the parse itself, and linear; a run of digits inside a string costs only time.
-    exact = _LONG_RUN not in raw.translate(_DIGITS_TO_ZERO)
+    exact = not _may_lose_digits(raw)
     try:
         value = orjson.loads(raw)
         if exact:
@@ -82,6 +83,17 @@ def dumps(value: Json, *, lone_surrogates: Literal["escape", "replace"] = "escap
     if mark in text:
         text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _may_lose_digits(raw: bytes) -> bool:
+    """Whether a long run of digits stands in ``raw``; inside a string it costs only time.
+
+    Linear, and much cheaper than the parse: of every sixth byte, three in a row are digits where such a run stands, and
+    hardly ever elsewhere, so that all bytes are seldom looked at.
+    """
+    if _LONG_RUN_STRIDES not in raw[::_STRIDE].translate(_DIGITS_TO_ZERO):
+        return False
+    return _LONG_RUN in raw.translate(_DIGITS_TO_ZERO)
 
 
 def _integer(text: str) -> int | Decimal:

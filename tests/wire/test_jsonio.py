@@ -31,6 +31,12 @@ def test_numbers_beyond_64_bits_beside_others(text: str) -> None:
     assert jsonio.loads(text) == json.loads(text)
 
 
+@pytest.mark.parametrize("offset", range(12))
+def test_a_large_number_is_exact_wherever_it_stands(offset: int) -> None:
+    assert jsonio.loads(f"[{' ' * offset}18446744073709551617]") == [18446744073709551617]
+    assert jsonio.loads(f"[{' ' * offset}-9223372036854775809]") == [-9223372036854775809]
+
+
 def test_a_long_run_of_digits_in_a_string_changes_nothing() -> None:
     assert jsonio.loads('{"image":"' + "7" * 50 + '","n":1.5}') == {"image": "7" * 50, "n": 1.5}
 

@@ -91,7 +91,7 @@ class ChunkDecoder:
             chunk = jsonio.loads(data)
             if frame.event != "error" and isinstance(chunk, dict) and not is_error(chunk):
                 finish = self._finish
-                events = self._read(chunk, "delta")
+                events = self._read(chunk, _first_choice(chunk), "delta")
                 silent = self._finish is finish and not chunk.get("usage")
                 if silent and len(events) == 1 and isinstance(events[0], TextDelta):
                     self._repeats.learn(frame.data, events[0].text)
@@ -106,11 +106,10 @@ class ChunkDecoder:
         """The stream has ended: what is left. Without ``[DONE]`` and ``finished`` the reply is broken."""
         return [] if self._closed else self._end()
 
-    def _read(self, payload: Mapping[str, Json], member: str) -> list[Event]:
+    def _read(self, payload: Mapping[str, Json], choice: Mapping[str, Json] | None, member: str) -> list[Event]:
         usage = payload.get("usage")
         if isinstance(usage, dict):
             self._usage = _usage(usage)
-        choice = _first_choice(payload)
         if choice is None:
             return []
         said = choice.get(member)
@@ -153,7 +152,7 @@ class ChunkDecoder:
         events = self._calls.close()
         if self._calls.cut and (self._finish.reason in ("stop", "tool_calls") if self._finish else self.saw_done):
             self._finish = Finish("length")
-        events += (event for event in (self._finish, self._usage) if event is not None)
+        events += [event for event in (self._finish, self._usage) if event is not None]
         return events
 
 
@@ -164,7 +163,7 @@ def decode_reply(body: bytes, *, new_id: Callable[[], str] = new_call_id, taken:
         choice = _first_choice(payload) if isinstance(payload, dict) else None
         if choice is not None and isinstance(choice.get("message"), dict) and not is_error(payload):
             decoder = ChunkDecoder(new_id=new_id, taken=taken)
-            events = decoder._read(payload, "message")
+            events = decoder._read(payload, choice, "message")
             decoder._finish = decoder._finish or Finish("stop")
             return events + decoder.close()
     except ValueError:
