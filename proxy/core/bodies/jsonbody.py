@@ -17,7 +17,7 @@ from proxy.core.arguments.repair import repair
 from proxy.core.bodies.automaton import JsonAutomaton, State
 from proxy.core.bodies.base import LONGEST_HEAD, Effort, Item, Leftover, RawCall, Reading, Status, reaches
 from proxy.core.bodies.quotes import LONGEST_GAP, stands_in_quotes
-from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
+from proxy.core.bodies.shapes import calls_in, open_arguments, unfence, usual_call
 from proxy.core.forms import JsonBody
 from proxy.core.scanner import Marks, marks_of
 
@@ -44,9 +44,10 @@ class JsonReader:
         self._text = StringIO()
         self._length = 0
         self._name: str | None = None
-        self._automaton: JsonAutomaton | None = None
+        self._inside = False  # in a value, which begins at:
         self._value_start = 0
-        self._values: list[tuple[int, int]] = []
+        self._automaton: JsonAutomaton | None = None  # reads a value that comes in pieces
+        self._values: list[tuple[int, int, RawCall | None]] = []  # where each stands, and the call where it is known
         self.broken = False  # the text stopped being strict JSON
         self._effort = effort or Effort()
 
@@ -66,23 +67,25 @@ class JsonReader:
                 return False
             text = text[found.end() :]
         starts = "{" if spec.header is not None else spec.starts
-        fence = _FENCE_OPEN.match(text)
-        rest = text[fence.end() :] if fence else text.lstrip()
-        if not fence and rest.startswith("`"):
-            return None if len(rest) < LONGEST_HEAD and "\n" not in rest and not final else False
+        rest = text.lstrip()
+        if rest.startswith("`"):
+            fence = _FENCE_OPEN.match(text)
+            if fence is None:
+                return None if len(rest) < LONGEST_HEAD and "\n" not in rest and not final else False
+            rest = text[fence.end() :]
         if rest:
             return rest[0] in starts
         return None if not final else False
 
     def take(self, text: str, at: int, *, final: bool) -> tuple[int, Status]:
         """See :class:`~proxy.core.bodies.base.Body`."""
-        if self._automaton is None and not self._values and not self.broken:
+        if not self._inside and not self._values and not self.broken:
             at = self._begin(text, at)
         while True:
             if self.broken:
                 return self._search(text, at, final=final)
-            if self._automaton is not None:
-                at, state = self._value(text, at, self._automaton)
+            if self._inside:
+                at, state = self._value(text, at)
                 if state is State.OPEN:
                     return at, Status.MORE
                 continue
@@ -93,7 +96,7 @@ class JsonReader:
     @property
     def whole(self) -> bool:
         """Whether the JSON so far is complete, whatever may follow."""
-        return bool(self._values) and self._automaton is None and not self.broken
+        return bool(self._values) and not self._inside and not self.broken
 
     def in_value(self, text: str) -> bool:
         """Whether a string is open behind ``text``: an opener in it is data."""
@@ -103,7 +106,7 @@ class JsonReader:
         """Give up what is not complete; how many characters that is. None: nothing is."""
         if not self._values:
             return None
-        self._automaton, self.broken = None, False
+        self._inside = self.broken = False
         self.reading = Reading()
         self._finish()
         return self._length - self._values[-1][1]
@@ -113,7 +116,7 @@ class JsonReader:
 
         None when it is not the first in its body, or when its arguments cannot be told yet.
         """
-        if self.broken or self._values or self._automaton is None:
+        if self.broken or self._values or not self._inside:
             return None
         value = self._text.getvalue()[self._value_start :]
         if self._name is not None:
@@ -140,22 +143,28 @@ class JsonReader:
         return at
 
     def _open_value(self) -> None:
-        self._automaton = JsonAutomaton()
+        self._inside = True
         self._value_start = self._length
+        self._automaton = None
 
-    def _value(self, text: str, at: int, automaton: JsonAutomaton) -> tuple[int, State]:
-        end = _end_of_value(text, at) if self._length == self._value_start else None
-        if end is not None:
-            automaton.state = State.DONE
-        else:
-            end = automaton.take(text, at)
+    def _value(self, text: str, at: int) -> tuple[int, State]:
+        """Up to the end of the value, to where it breaks, or of ``text``. One that has come whole is read in one go."""
+        call: RawCall | None = None
+        end: int | None = None
+        if self._automaton is None:
+            usual = usual_call(text, at) if self._name is None and not self._spec.keyed else None
+            call, end = usual or (None, _end_of_value(text, at))
+        state = State.DONE
+        if end is None:
+            self._automaton = self._automaton or JsonAutomaton()
+            end = self._automaton.take(text, at)
+            state = self._automaton.state
         self._use(text, at, end)
-        if automaton.state is State.DONE:
-            self._values.append((self._value_start, self._length))
-            self._automaton = None
-        elif automaton.state is State.FAILED:
-            self.broken = True
-        return end, automaton.state
+        if state is State.DONE:
+            self._values.append((self._value_start, self._length, call))
+        self._inside = state is State.OPEN
+        self.broken = state is State.FAILED
+        return end, state
 
     def _after(self, text: str, at: int, *, final: bool) -> tuple[int, Status | None]:
         """Behind a complete value: the closer, the next value, the next opener, or talk."""
@@ -214,8 +223,8 @@ class JsonReader:
 
     def _finish(self) -> None:
         body = self._text.getvalue()
-        for start, end in self._values:
-            self.reading.items.extend(self._read(body[start:end], ()))
+        for start, end, call in self._values:
+            self.reading.items += self._read(body[start:end], ()) if call is None else [call]
 
     def _read(self, value: str, repairs: tuple[str, ...]) -> list[Item]:
         if self._name is not None:

@@ -19,12 +19,12 @@ _OPENING = re.compile(_FENCE + r"\w*+[ \t]*+\n?")
 _USUAL = re.compile(
     _BLANK.join(
         (
-            *("", r"\{", f'"(?:{"|".join(NAME_KEYS)})"', ":", r'"(?P<name>[^"\\]+)"', ","),
+            *(r"\{", f'"(?:{"|".join(NAME_KEYS)})"', ":", r'"(?P<name>[^"\\\x00-\x1f]+)"', ","),
             *(f'"(?:{"|".join(ARGUMENT_KEYS)})"', ":", r"(?=\{)"),
         )
     )
 )
-_USUAL_END = re.compile(rf"{_BLANK}\}}{_BLANK}")
+_USUAL_END = re.compile(_BLANK + r"\}")
 
 FIRST_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPERS, "id", "type", "call_id", "tool_call_id"})
 """The keys by which a call object may begin."""
@@ -39,14 +39,31 @@ def unfence(text: str) -> str:
     return whole[opening.end() : end].rstrip()
 
 
+def usual_call(text: str, at: int = 0) -> tuple[RawCall, int] | None:
+    """The call at ``text[at]``, and where it ends, if strict JSON of a name and an object of arguments stands there.
+
+    Nearly every call is written so, and this reads it in one go. None for other ways, and while there is more to come.
+    """
+    head = _USUAL.match(text, at)
+    if head is None:
+        return None
+    start = head.end()
+    try:
+        _, end = scan(text, start)
+    except ValueError:
+        return None
+    closing = _USUAL_END.match(text, end)
+    return (RawCall(head["name"], text[start:end]), closing.end()) if closing else None
+
+
 def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
     """The calls in one strict JSON value, in order. What is no call is a :class:`Leftover` of its text.
 
     ``keyed``: objects are ``{"tool_name": {arguments}}``.
     """
-    usual = None if keyed else _usual_call(text)
-    if usual is not None:
-        return [usual]
+    usual = None if keyed else usual_call(text)
+    if usual is not None and usual[1] == len(text):
+        return [usual[0]]
     at = skip_space(text, 0)
     if text[at] == "[":
         return [item for element in _elements(text[at:]) for item in calls_in(element, keyed=keyed)]
@@ -68,15 +85,6 @@ def calls_in(text: str, *, keyed: bool = False) -> list[Item]:
     if type(name.value) is not str or not name.value:
         return [Leftover(text)]
     return [_named(name.value, text, found, name)]
-
-
-def _usual_call(text: str) -> RawCall | None:
-    """The call in ``text`` if that is a name, then an object of arguments, and no more, as nearly every one is."""
-    head = _USUAL.match(text)
-    if head is None:
-        return None
-    _, end = scan(text, head.end())
-    return RawCall(head["name"], text[head.end() : end]) if _USUAL_END.fullmatch(text, end) else None
 
 
 def open_arguments(text: str) -> tuple[str, int] | None:

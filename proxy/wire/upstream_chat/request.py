@@ -98,6 +98,8 @@ def _message(message: Message, content: Sequence[Part], *, reasoning: str | None
 
 
 def _content(parts: Sequence[Part]) -> Json:
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
     if all(isinstance(part, TextPart) for part in parts):
         return "".join(part.text for part in parts if isinstance(part, TextPart))
     return [_part(part) for part in parts]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from proxy.core.bodies.base import Leftover, RawCall
-from proxy.core.bodies.shapes import calls_in, open_arguments, unfence
+from proxy.core.bodies.shapes import calls_in, open_arguments, unfence, usual_call
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,26 @@ def test_unfence(text: str, inside: str) -> None:
 )
 def test_open_arguments(text: str, found: tuple[str, int] | None) -> None:
     assert open_arguments(text) == found
+
+
+def test_the_usual_call_is_read_up_to_its_end() -> None:
+    text = '[{ "tool" : "f", "args": {"a": [1, {"b": 1e400}]} }, 5]'
+    assert usual_call(text, 1) == (RawCall("f", '{"a": [1, {"b": 1e400}]}'), len(text) - 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "f", "arguments": {"a": 1}',
+        '{"name": "f", "arguments": {"a": 1',
+        '{"name": "f", "arguments": {"a": 1}, "arguments": {"a": 2}}',
+        '{"name": "f", "arguments": {"a": NaN}}',
+        '{"name": "f", "arguments": "{}"}',
+        '{"name": "f\\u0041", "arguments": {}}',
+        '{"name": "f\n", "arguments": {}}',
+        '{"name": "", "arguments": {}}',
+        '{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001,
+    ],
+)
+def test_what_is_not_the_usual_call_is_left_to_others(text: str) -> None:
+    assert usual_call(text) is None
