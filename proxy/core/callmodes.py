@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from proxy.core.bodies import reader_for
-from proxy.core.bodies.base import Body, Leftover, RawCall, Status
+from proxy.core.bodies.base import Body, RawCall, Status
 from proxy.core.bodies.heading import length, stands
 from proxy.core.bodies.jsonbody import JsonReader
 from proxy.core.bodies.quotes import in_string, stands_in_quotes
@@ -208,7 +208,7 @@ class CallModes(TentativeModes):
         for item in body.reading.items:
             if self.done:
                 break
-            if isinstance(item, Leftover):
+            if not isinstance(item, RawCall):
                 self._out.problem("unreadable", "A part of a call could not be read.", item.text)
                 self._show(item.text)
             elif stream is not None:
@@ -253,10 +253,13 @@ class CallModes(TentativeModes):
             return self._may_wait(region, calls)
         if region.opener in self._grammar.foreign:
             return self._all_valid(calls)
-        if any(call.guessed and not self._tools.knows_values(call) for call in calls):
-            return not self._tools
         strict = region.form.declared
-        return not self._tools or all(self._tools.declares(call.name) for call in calls if strict or call.loose)
+        for call in calls:
+            if call.guessed and not self._tools.knows_values(call):
+                return not self._tools
+            if (strict or call.loose) and self._tools and not self._tools.declares(call.name):
+                return False
+        return True
 
     def _all_valid(self, calls: list[RawCall]) -> bool:
         return not self._tools or all(self._tools.resolve(call, 0).valid for call in calls)
