@@ -23,21 +23,19 @@ _CONTAINER_HOSTS = frozenset({"host.docker.internal", "host.containers.internal"
 class Address:
     """A URL ready to be requested.
 
-    ``url`` has no credentials; those that the URL held are the header value ``authorization``. ``shown`` is for
-    messages: without credentials and without the query, which may hold a key. ``loopback``: this very machine (or
-    container). ``local``: no proxy may lie on the way, because it could not know the name or would lead to itself.
+    ``url`` has no credentials, nor has ``text``, which is the same; those that the URL held are the header value
+    ``authorization``. ``shown`` is for messages: without credentials and without the query, which may hold a key.
+    ``tls``: the connection is encrypted. ``loopback``: this very machine (or container). ``local``: no proxy may lie on
+    the way, because it could not know the name or would lead to itself.
     """
 
     url: httpx2.URL
+    text: str
     shown: str
     authorization: str | None
+    tls: bool
     loopback: bool
     local: bool
-
-    @property
-    def tls(self) -> bool:
-        """The connection is encrypted."""
-        return self.url.scheme == "https"
 
 
 @lru_cache(maxsize=256)
@@ -59,10 +57,13 @@ def locate(text: str) -> Address:
     if url.userinfo:
         authorization = "Basic " + base64.b64encode(f"{url.username}:{url.password}".encode()).decode("ascii")
     loopback = is_this_machine(url.host)
+    bare = url.copy_with(username=None, password=None, fragment=None)
     return Address(
-        url=url.copy_with(username=None, password=None, fragment=None),
+        url=bare,
+        text=str(bare),
         shown=show(url),
         authorization=authorization,
+        tls=url.scheme == "https",
         loopback=loopback,
         local=loopback or url.host in _CONTAINER_HOSTS,
     )
@@ -113,7 +114,7 @@ class Proxies:
 
     def choose(self, address: Address) -> str | None:
         """The proxy's URL for ``address``, None to go straight. Raises ``UpstreamError`` for one that cannot work."""
-        proxy = self._by_scheme[address.url.scheme]
+        proxy = self._by_scheme["https" if address.tls else "http"]
         if not proxy or address.local or self._exempts(address.url):
             return None
         if "://" not in proxy:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Mapping
 from functools import cached_property
+from time import monotonic
 from typing import NamedTuple
 
 import aiohttp
 import httpx2
-from httpx_aiohttp.httpx2 import AiohttpTransport
 
-from proxy.transport.session import Ticket, new_session, ticket
+from proxy.transport.session import Ticket, Transport, new_session
 
 STALE_WITHIN = 5.0
 """Seconds in which a dead connection shows itself (a round trip). One that breaks later had taken the request."""
@@ -27,13 +26,6 @@ class _Kind(NamedTuple):
     fresh: bool
 
 
-class Answer(NamedTuple):
-    """The head of an answer, and its body as it comes."""
-
-    head: httpx2.Response
-    content: aiohttp.StreamReader
-
-
 class Connections:
     """Sends requests on pooled connections, without a limit on their number and without cookies.
 
@@ -43,35 +35,45 @@ class Connections:
     the answer, or late is never sent again: the backend may be at work on it.
 
     ``tls`` is the context for https; by default certificates are verified by the system's store or SSL_CERT_FILE.
-    To be used from one event loop.
+    ``connect_timeout`` is the seconds that it may take to make one. To be used from one event loop.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None = None, stale_within: float = STALE_WITHIN) -> None:
+    def __init__(
+        self,
+        tls: ssl.SSLContext | None = None,
+        stale_within: float = STALE_WITHIN,
+        connect_timeout: float | None = None,
+    ) -> None:
         self._given_tls = tls
         self._stale_within = stale_within
-        self._transports: dict[_Kind, AiohttpTransport] = {}
+        self._connect_timeout = connect_timeout
+        self._transports: dict[_Kind, Transport] = {}
         self._closed = False
 
-    async def send(self, make: Callable[[], httpx2.Request], *, tls: bool, proxy: str | None, fresh: bool) -> Answer:
-        """Send what ``make`` gives and wait for the head of the answer. Its stream is to be closed, not to be read.
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | AsyncIterator[bytes],
+        *,
+        tls: bool,
+        proxy: str | None,
+        fresh: bool,
+    ) -> aiohttp.ClientResponse:
+        """Send a request, whose headers tell the body's length, and wait for the head of the answer; close that.
 
-        ``fresh`` never uses a kept connection, nor keeps this one. Raises what the HTTP client raises.
+        ``fresh`` never uses a kept connection, nor keeps this one; a body that comes in pieces wants that. Raises what
+        the HTTP client raises.
         """
-        clock = asyncio.get_running_loop().time
         noted = Ticket()
-        token = ticket.set(noted)
-        start = clock()
+        start = monotonic()
         try:
-            try:
-                head = await self._transport(_Kind(tls, proxy, fresh)).handle_async_request(make())
-            except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
-                if not (noted.reused and hung_up(exc) and clock() - start < self._stale_within):
-                    raise
-                head = await self._transport(_Kind(tls, proxy, fresh=True)).handle_async_request(make())
-        finally:
-            ticket.reset(token)
-        assert noted.content is not None  # noqa: S101 (the head has come, and the session notes the body with it)
-        return Answer(head, noted.content)
+            return await self._transport(_Kind(tls, proxy, fresh)).send(method, url, headers, body, noted)
+        except (httpx2.TransportError, aiohttp.ClientResponseError) as exc:
+            if not (noted.kept and hung_up(exc) and monotonic() - start < self._stale_within):
+                raise
+            return await self._transport(_Kind(tls, proxy, fresh=True)).send(method, url, headers, body, noted)
 
     async def aclose(self) -> None:
         """Close every connection, those in use too. Nothing can be sent any more."""
@@ -81,7 +83,7 @@ class Connections:
         for transport in transports:
             await transport.aclose()
 
-    def _transport(self, kind: _Kind) -> AiohttpTransport:
+    def _transport(self, kind: _Kind) -> Transport:
         if self._closed:
             raise httpx2.CloseError("the proxy is shutting down")
         transport = self._transports.get(kind)
@@ -89,8 +91,10 @@ class Connections:
             # Loading the certificates takes a tenth of a second, so only those who need them pay for it. The empty
             # context trusts nobody.
             context = self._tls if kind.tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            session = new_session(context, proxy=kind.proxy, reuse=not kind.fresh)
-            transport = self._transports[kind] = AiohttpTransport(verify=context, client=session)
+            session = new_session(
+                context, proxy=kind.proxy, reuse=not kind.fresh, connect_timeout=self._connect_timeout
+            )
+            transport = self._transports[kind] = Transport(session, context)
         return transport
 
     @cached_property

@@ -7,11 +7,11 @@ import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import aiohttp
-import httpx2
 
 from proxy.core.errors import UpstreamError
 from proxy.transport import failures
@@ -61,23 +61,22 @@ class Patience:
         return failures.timed_out(address, self._awaited, self._seconds)
 
 
+_UNDONE = ("content-encoding", "content-length")
+
+
 class UpstreamReply:
     """A reply: its head, and its body as it arrives.
 
     ``headers`` are as the backend sent them, except that a content coding which is undone here (gzip and deflate, see
-    ``encoding``) is no longer named.
+    ``encoding``) is no longer named, nor the length that it led to.
     The body is read once: with ``receive``, which iterating over the reply does, or with ``read``. A ``listener`` is
     told of each piece. Close the reply in any case; as a context manager it does.
     """
 
-    def __init__(
-        self, head: httpx2.Response, content: aiohttp.StreamReader, address: Address, patience: Patience
-    ) -> None:
-        self.status = head.status_code
-        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw]
-        self._first = {name.lower(): value for name, value in reversed(self.headers)}
-        self._stream = cast(httpx2.AsyncByteStream, head.stream)
-        self._content = content
+    def __init__(self, response: aiohttp.ClientResponse, address: Address, patience: Patience) -> None:
+        self.status = response.status
+        self._response = response
+        self._content = response.content
         self._address = address
         self._patience = patience
         self._closed = False
@@ -86,30 +85,36 @@ class UpstreamReply:
         self.encoding = (self.header("content-encoding") or "identity").strip().lower()
         self._inflater = Inflater() if self.encoding in ENCODINGS else None
         self._pieces: Iterator[bytes] = iter(())
-        if self._inflater:
-            undone = ("content-encoding", "content-length")
-            self.headers = [field for field in self.headers if field[0].lower() not in undone]
-            for name in undone:
-                self._first.pop(name, None)
+
+    @cached_property
+    def headers(self) -> list[tuple[str, str]]:
+        """All headers, in the order in which they came."""
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._response.raw_headers]
+        return [field for field in fields if field[0].lower() not in _UNDONE] if self._inflater else fields
 
     def header(self, name: str) -> str | None:
-        """The first value of the header ``name``, which is in lower case."""
-        return self._first.get(name)
+        """The first value of the header ``name``."""
+        value: str | None = self._response.headers.get(name)
+        return value
 
     async def read(self, limit: int = MAX_BODY) -> bytes:
         """The whole body. Raises ``UpstreamError`` when it breaks off or has more than ``limit`` bytes."""
-        declared = self.header("content-length") or ""
+        declared = "" if self._inflater else self.header("content-length") or ""
         fits = not declared.isdecimal() or int(declared) <= limit
         pieces: list[bytes] = []
         size = 0
-        async with self:
+        try:
             while fits and (piece := await self.receive()):
                 pieces.append(piece)
                 size += len(piece)
                 fits = size <= limit
+                if fits and self._inflater is None and self._content.at_eof():
+                    break
+        finally:
+            await self.aclose()
         if not fits:
             raise failures.too_large(self._address, limit)
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def receive(self) -> bytes:
         """More of the body, as soon as it is there; empty at its end, and once it is closed.
@@ -128,8 +133,10 @@ class UpstreamReply:
         if self._closed:
             return
         self._closed = True
-        with contextlib.suppress(httpx2.TransportError, aiohttp.ClientError):
-            await self._stream.aclose()
+        if not self._response.closed:  # it is, once all of it has come
+            with contextlib.suppress(aiohttp.ClientError):
+                self._response.release()
+                await self._response.wait_for_close()
 
     def __aiter__(self) -> Self:
         return self

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import nullcontext
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -36,9 +35,6 @@ _OURS = frozenset(
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-_LARGE = 1024 * 1024
-_SLICE = 64 * 1024
-
 
 class Upstream:
     """Requests to backends over pooled connections, from one event loop. Close it at the end.
@@ -61,7 +57,7 @@ class Upstream:
         self._connect_timeout = connect_timeout
         self._limits = Limits(first_byte_timeout, idle_timeout, total_timeout)
         self._proxies = Proxies() if proxies is None else proxies
-        self._connections = Connections(tls)
+        self._connections = Connections(tls, connect_timeout=connect_timeout)
 
     async def open(
         self,
@@ -88,32 +84,28 @@ class Upstream:
             length = len(body)
         else:
             fresh = True
-        fields = _fields(headers, address, length)
-        plain = all(value.isascii() for _, value in fields)
-        # What httpx calls "pool" is aiohttp's "connect": the name, the socket, TLS and the proxy's tunnel together.
-        extensions = {"timeout": {"pool": self._connect_timeout}}
-
-        def make() -> httpx2.Request:
-            if not isinstance(body, bytes) or len(body) > _LARGE:
-                content = _slices(body) if isinstance(body, bytes) else body
-                return httpx2.Request(method, address.url, headers=fields, content=content, extensions=extensions)
-            stream = httpx2.ByteStream(body)  # given as a stream, so that it is not asked which headers it wants
-            request = httpx2.Request(method, address.url, headers=fields, stream=stream, extensions=extensions)
-            request.read()
-            if plain:
-                request.headers.encoding = "ascii"  # else the HTTP client finds out, for each header
-            return request
-
-        tls = address.tls or (proxy or "").startswith("https://")
+        sending = self._connections.send(
+            method,
+            address.text,
+            _fields(headers, address, length),
+            body,
+            tls=address.tls or (proxy is not None and proxy.startswith("https://")),
+            proxy=proxy,
+            fresh=fresh,
+        )
         patience = Patience(self._limits)
+        limit = patience.limit()
         try:
-            async with patience.limit() or nullcontext():
-                answer = await self._connections.send(make, tls=tls, proxy=proxy, fresh=fresh)
+            if limit is None:
+                answer = await sending
+            else:
+                async with limit:
+                    answer = await sending
         except TimeoutError:
             raise patience.error(address) from None
         except (httpx2.TransportError, aiohttp.ClientError, OSError, ValueError) as exc:
             raise failures.failed_to_answer(exc, address, proxy, self._connect_timeout) from exc
-        reply = UpstreamReply(*answer, address, patience)
+        reply = UpstreamReply(answer, address, patience)
         if not 200 <= reply.status <= 599:  # no final status of HTTP: nothing that could be handed on
             await reply.aclose()
             raise failures.no_status(address, reply.status)
@@ -139,33 +131,30 @@ class Upstream:
         await self.aclose()
 
 
-def _fields(given: Headers, address: Address, length: int | None) -> list[tuple[bytes, bytes]]:
+def _fields(given: Headers, address: Address, length: int | None) -> dict[str, str]:
     """The headers of a request: the caller's, and what they leave open. ``length`` is the body's, None if not known."""
-    pairs = given.items() if isinstance(given, Mapping) else given
-    fields = [(name.lower(), value) for name, value in pairs]
-    fields = [field for field in fields if field[0] not in _OURS]
-    named = {name for name, _ in fields}
-    fields.append(("accept-encoding", "identity"))
-    if "user-agent" not in named:
-        fields.append(("user-agent", "toolgraft"))
-    if address.authorization and "authorization" not in named:
-        fields.append(("authorization", address.authorization))
-    if length != 0 and "content-type" not in named:
-        fields.append(("content-type", "application/json"))
+    fields: dict[str, str] = {}
+    for name, value in given.items() if isinstance(given, Mapping) else given:
+        name = name.lower()
+        if name in _OURS:
+            continue
+        if not value.isascii():
+            value = _as_utf8(value)
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    fields["accept-encoding"] = "identity"
+    fields.setdefault("user-agent", "toolgraft")
+    if address.authorization:
+        fields.setdefault("authorization", address.authorization)
+    if length != 0:
+        fields.setdefault("content-type", "application/json")
     if length:
-        fields.append(("content-length", str(length)))
-    return [(name.encode(), _header_bytes(value)) for name, value in fields]
+        fields["content-length"] = str(length)
+    return fields
 
 
-def _header_bytes(value: str) -> bytes:
-    """Latin-1, in which servers hand over what a client sent; UTF-8 for what does not fit, instead of failing."""
+def _as_utf8(value: str) -> str:
+    """What goes out as it came: servers hand over the bytes of a header as Latin-1, and the client writes UTF-8."""
     try:
-        return value.encode("latin-1")
-    except UnicodeEncodeError:
-        return value.encode("utf-8", "replace")
-
-
-async def _slices(body: bytes) -> AsyncIterator[bytes]:
-    """A large body piece by piece, so that writing it does not hold up everyone else."""
-    for start in range(0, len(body), _SLICE):
-        yield body[start : start + _SLICE]
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value.encode("utf-8", "replace").decode("utf-8")

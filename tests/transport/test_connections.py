@@ -11,6 +11,8 @@ import pytest_asyncio
 from proxy.transport.connections import Connections, hung_up
 from tests.support.servers import answer, head, raw, refusing_url, scripted_server, silent, stream
 
+SIZED = {"content-length": "2"}
+
 
 @pytest_asyncio.fixture
 async def connections() -> AsyncIterator[Connections]:
@@ -20,14 +22,8 @@ async def connections() -> AsyncIterator[Connections]:
 
 
 async def post(connections: Connections, url: str, fresh: bool = False) -> bytes:
-    def make() -> httpx2.Request:
-        return httpx2.Request("POST", url, content=b"{}", extensions={"timeout": {"connect": 5}})
-
-    answered = await connections.send(make, tls=False, proxy=None, fresh=fresh)
-    try:
+    async with await connections.send("POST", url, SIZED, b"{}", tls=False, proxy=None, fresh=fresh) as answered:
         return await answered.content.read()
-    finally:
-        await answered.head.aclose()
 
 
 async def test_a_connection_is_kept(connections: Connections) -> None:
@@ -117,14 +113,12 @@ async def test_a_fresh_connection_is_neither_taken_nor_kept(connections: Connect
 async def test_closing_ends_the_connections_in_use_too() -> None:
     connections = Connections()
     async with scripted_server(stream(b"1", end="hang")) as server:
-        answered = await connections.send(
-            lambda: httpx2.Request("POST", server.url), tls=False, proxy=None, fresh=False
-        )
+        answered = await connections.send("POST", server.url, {}, b"", tls=False, proxy=None, fresh=False)
         assert await answered.content.readany() == b"1"
         await connections.aclose()
         with pytest.raises(aiohttp.ClientError):
             await answered.content.readany()
-        await answered.head.aclose()
+        answered.release()
         await server.until(lambda: server.connections_open == 0)
 
 
