@@ -143,8 +143,8 @@ class _Check:
         if not self.alike or _depth(text) > _DEEPEST:
             return False
         try:
-            plain = _PLAIN.decode(text)
-            return isinstance(plain, dict) and self.validator.is_valid(plain)
+            plain, end = _PLAIN.raw_decode(text)
+            return end == len(text) and isinstance(plain, dict) and self.validator.is_valid(plain)
         except (ValueError, ArithmeticError, RecursionError):
             return False
 
@@ -163,7 +163,7 @@ class _Check:
 
 
 def _depth(text: str) -> int:
-    if text.count("{") + text.count("[") <= _DEEPEST:
+    if len(text) <= _DEEPEST or text.count("{") + text.count("[") <= _DEEPEST:
         return 0
     depth = deepest = 0
     for found in _NESTING.finditer(text):
