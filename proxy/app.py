@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import re
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from time import perf_counter
@@ -18,7 +18,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from proxy.apart import apart
-from proxy.asgi import ClientGoneError, Exchange
+from proxy.asgi import CLIENT, ClientGoneError, Exchange
 from proxy.backends.capability import Capabilities
 from proxy.backends.routing import Routing
 from proxy.config import Config
@@ -128,28 +128,30 @@ class App:
         self._traces = Traces() if config.traces else None
         self._relay: Routes
         reading = ("GET", "HEAD")
+        routes = [
+            self._generation("/v1/chat/completions", Chat, Chat.shape),
+            self._generation("/v1/messages", Messages, Messages.shape),
+            Route("/v1/responses", Endpoint(self._respond, ("POST",), Responses.shape)),
+            Route("/v1/messages/count_tokens", Endpoint(self._count_tokens, ("POST",), Messages.shape)),
+            Route("/v1/models", Endpoint(self._models, reading)),
+            Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
+            Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
+            *(
+                Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all, counted=False))
+                for each in self._inspector.paths()
+            ),
+            *([Route("/-/reload", Endpoint(reload, ("POST",)))] if reload else []),
+            Route("/metrics", Endpoint(self._show_metrics, reading)),
+            Route("/health", Endpoint(self._health, reading, to_all=True)),
+            Route("/ready", Endpoint(self._ready, reading, to_all=True)),
+        ]
         self._router = Router(
-            [
-                self._generation("/v1/chat/completions", Chat, Chat.shape),
-                self._generation("/v1/messages", Messages, Messages.shape),
-                Route("/v1/responses", Endpoint(self._respond, ("POST",), Responses.shape)),
-                Route("/v1/messages/count_tokens", Endpoint(self._count_tokens, ("POST",), Messages.shape)),
-                Route("/v1/models", Endpoint(self._models, reading)),
-                Route("/v1/models/{id:path}", Endpoint(self._model, reading)),
-                Route("/v1/{path:path}", Endpoint(self._forward, FORWARDED_METHODS)),
-                *(
-                    Route(each.path, Endpoint(each.handler, each.methods, to_all=each.to_all, counted=False))
-                    for each in self._inspector.paths()
-                ),
-                *([Route("/-/reload", Endpoint(reload, ("POST",)))] if reload else []),
-                Route("/metrics", Endpoint(self._show_metrics, reading)),
-                Route("/health", Endpoint(self._health, reading, to_all=True)),
-                Route("/ready", Endpoint(self._ready, reading, to_all=True)),
-            ],
+            routes,
             redirect_slashes=False,
             default=Endpoint(_unknown),
             lifespan=lambda app: self.running(),
         )
+        self._fixed = {route.path: route.app for route in routes if not route.param_convertors}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Whatever goes wrong, the client gets an error object."""
@@ -164,7 +166,8 @@ class App:
         span = self._traces.begin(exchange.headers, log) if self._traces else None
         self._metrics.begin()
         try:
-            await self._router(scope, receive, send)
+            serve = self._fixed.get(scope["path"], self._router)  # most are for a path that holds no variable
+            await serve(scope, receive, send)
         except ToolgraftError as error:
             await fail(exchange, voice, log, error)
         except ClientGoneError:
@@ -187,7 +190,8 @@ class App:
                 self._traces.end(span, log)
             if exchange.kept is not None:
                 write_content(log.id, exchange.asked, bytes(exchange.kept))
-        del scope["exchange"], scope["voice"]  # as they hold the scope, they would have to be found to be garbage
+        for name in ("exchange", "voice", CLIENT):  # as they hold the scope, they would have to be found to be garbage
+            scope.pop(name, None)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -339,7 +343,7 @@ def request_id(scope: Scope) -> str:
             given: str = value.decode("latin-1")
             if _REQUEST_ID.fullmatch(given):
                 return given
-    return "req_" + secrets.token_hex(8)
+    return "req_" + os.urandom(8).hex()
 
 
 def canonical(path: str) -> str:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from functools import partial
 from types import TracebackType
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -25,6 +25,20 @@ IDENTITY = "identity"
 
 STOPPING = "toolgraft.stopping"
 """The entry of a request's scope that is True once the server is being stopped: what has no end of its own ends now."""
+
+
+CLIENT = "toolgraft.client"
+"""The entry of a request's scope that is its ``Client``, where the server knows more of that than ASGI tells."""
+
+
+class Client(Protocol):
+    """The client of one request, as the server knows it: what is there need not be waited for."""
+
+    def take_body(self) -> bytes | None:
+        """What is left of the request's body, if all of that has come; it is then no longer received."""
+
+    def when_gone(self, call: Callable[[], None] | None) -> None:
+        """Have ``call`` (None: nothing any more) called when the client goes, at once if it has gone."""
 
 
 class ClientGoneError(Exception):
@@ -48,6 +62,7 @@ class Exchange:
         self, scope: Scope, receive: Receive, send: Send, request_id: str, patience: float | None = None
     ) -> None:
         self.scope = scope
+        self.client: Client | None = scope.get(CLIENT)
         self.request_id = request_id
         self.clock = asyncio.get_running_loop().time
         self._patience = patience
@@ -91,23 +106,20 @@ class Exchange:
 
         413 is for more than ``limit`` bytes, on the wire or once inflated, 415 for a coding that is not known.
         """
-        pieces = [piece async for piece in self._read(limit, ENCODINGS)]
+        pieces = [piece async for piece in self._pieces(limit, ENCODINGS)]
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return await apart(limit, partial(_inflated, data, limit)) if data and self._coding != IDENTITY else data
 
     def pieces(self, limit: int) -> AsyncIterator[bytes]:
         """The body as it arrives, for whoever reads it within ``watch``. Raises as ``body``, 415 for any coding."""
-        return self._read(limit, frozenset())
+        self._body_read = asyncio.Event()
+        return self._pieces(limit, frozenset())
 
     @property
     def _coding(self) -> str:
         return (self.header("content-encoding") or IDENTITY).strip().lower()
 
-    def _read(self, limit: int, codings: Collection[str]) -> AsyncIterator[bytes]:
-        self._body_read = asyncio.Event()
-        return self._pieces(limit, codings, self._body_read)
-
-    async def _pieces(self, limit: int, codings: Collection[str], read: asyncio.Event) -> AsyncIterator[bytes]:
+    async def _pieces(self, limit: int, codings: Collection[str]) -> AsyncIterator[bytes]:
         declared = self.header("content-length") or ""
         size = 0
         try:
@@ -132,9 +144,13 @@ class Exchange:
             self.refusal = error
             raise
         finally:
-            read.set()
+            if self._body_read is not None:
+                self._body_read.set()
 
     async def _next_message(self) -> Message:
+        rest = None if self.client is None else self.client.take_body()
+        if rest is not None:
+            return {"type": "http.request", "body": rest, "more_body": False}
         try:
             async with asyncio.timeout(self._patience):
                 return await self._receive()
@@ -194,7 +210,7 @@ class Watch:
     """Cancels its block when the client goes away; calls ``tick`` when nothing was sent for ``every`` seconds.
 
     An endpoint that waits for its backend is not told by the server that nobody waits for it any more: something has to
-    listen all the time. The block then raises ``ClientGoneError``.
+    listen all the time: the server itself, if it offers that, else a task. The block then raises ``ClientGoneError``.
     """
 
     def __init__(self, exchange: Exchange, tick: Callable[[], Awaitable[None]] | None, every: float) -> None:
@@ -202,17 +218,25 @@ class Watch:
         self._tick = tick
         self._every = every
         self._gone = False
+        self._watcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> None:
         self._block = cast("asyncio.Task[object]", asyncio.current_task())
         self._exchange.last_write = self._exchange.clock()
-        self._watcher = asyncio.create_task(self._run())
+        client = self._exchange.client
+        if self._tick is None and client is not None:
+            client.when_gone(self._end)
+        else:
+            self._watcher = asyncio.create_task(self._run())
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watcher.cancel()
-        del self._watcher  # else the two hold each other until they are found to be garbage
+        if self._watcher is not None:
+            self._watcher.cancel()
+            self._watcher = None  # else the two hold each other until they are found to be garbage
+        elif self._exchange.client is not None:
+            self._exchange.client.when_gone(None)
         if self._gone:
             self._block.uncancel()
             raise ClientGoneError from None
@@ -223,6 +247,10 @@ class Watch:
         else:
             while not await self._one_silence(self._tick):
                 pass
+        self._end()
+
+    def _end(self) -> None:
+        """The client has gone."""
         if not self._exchange.ended:
             self._gone = True
             self._block.cancel()

@@ -8,7 +8,8 @@ the connection, and loses the body of a request that offers to go on in another 
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
+from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
@@ -16,7 +17,7 @@ from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from proxy.asgi import STOPPING
+from proxy.asgi import CLIENT, STOPPING
 from proxy.core.errors import ClientError
 from proxy.telemetry import RequestLog
 from proxy.wire.openai_errors import encode_error
@@ -31,6 +32,36 @@ MOST_PIPELINED = 8
 """Requests on one connection that are read while an earlier one is being answered."""
 
 _OFFER = frozenset({b"upgrade", b"http2-settings"})
+
+
+class _Client:
+    """The client of a request that is being answered (``asgi.Client``)."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+        self._call: Callable[[], None] | None = None
+
+    def take_body(self) -> bytes | None:
+        """What is left of the body, if all of that has come."""
+        cycle = self._cycle
+        if cycle.more_body or cycle.disconnected or cycle.response_complete:
+            return None
+        body, cycle.body = bytes(cycle.body), bytearray()
+        cycle.message_event.clear()
+        return body
+
+    def when_gone(self, call: Callable[[], None] | None) -> None:
+        """Have ``call`` called when the client goes. What it sends is read on, else that would not be seen."""
+        self._call = call
+        if call is not None:
+            self._cycle.flow.resume_reading()
+            if self._cycle.disconnected:
+                call()
+
+    def gone(self) -> None:
+        """It has gone."""
+        if self._call is not None:
+            self._call()
 
 
 class Protocol(HttpToolsProtocol):
@@ -58,6 +89,9 @@ class Protocol(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
+            client: _Client | None = cast(Scope, self._running.scope).get(CLIENT)
+            if client is not None:
+                client.gone()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -129,6 +163,7 @@ class Protocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cast(Scope, cycle.scope)[CLIENT] = _Client(cycle)
         super()._start_asgi_task(cycle, app)
 
     @property
@@ -189,7 +224,7 @@ class Protocol(HttpToolsProtocol):
         self._refused = True
         self._stop_waiting()
         if self._running is None or self._running.response_complete or not self._running.response_started:
-            log = RequestLog("req_" + secrets.token_hex(8), "broken", error=error.code, fault="client")
+            log = RequestLog("req_" + os.urandom(8).hex(), "broken", error=error.code, fault="client")
             log.status, headers, body = encode_error(error)
             lines = [*headers, ("x-request-id", log.id), ("content-length", str(len(body))), ("connection", "close")]
             head = "".join(f"{name}: {value}\r\n" for name, value in lines)

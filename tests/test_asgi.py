@@ -4,12 +4,12 @@ import asyncio
 import gzip
 import re
 import zlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from proxy.asgi import ClientGoneError, Exchange
+from proxy.asgi import CLIENT, ClientGoneError, Exchange
 from proxy.core.errors import ClientError
 
 
@@ -29,6 +29,35 @@ class Wire:
 
     def hang_up(self) -> None:
         self._queue.put_nowait({"type": "http.disconnect"})
+
+
+class Known:
+    """A client of which the server tells more: whether it is there, and a body that has come."""
+
+    def __init__(self, body: bytes | None = None) -> None:
+        self.body = body
+        self.there = True
+        self.call: Callable[[], None] | None = None
+
+    def take_body(self) -> bytes | None:
+        return self.body
+
+    def when_gone(self, call: Callable[[], None] | None) -> None:
+        self.call = call
+        if call is not None and not self.there:
+            call()
+
+    def go(self) -> None:
+        self.there = False
+        if self.call is not None:
+            self.call()
+
+
+def known(client: Known) -> Exchange:
+    async def nothing(message: Any = None) -> Any:
+        return await asyncio.sleep(60)
+
+    return Exchange({"type": "http", "method": "POST", "headers": [], CLIENT: client}, nothing, nothing, "r1")
 
 
 async def watched(wire: Wire, work: Awaitable[object]) -> None:
@@ -112,6 +141,25 @@ async def test_the_block_ends_when_the_client_goes() -> None:
     with pytest.raises(ClientGoneError):
         await watched(wire, asyncio.sleep(60))
     await asyncio.sleep(0)  # the task itself goes on as if it had never been cancelled
+
+
+async def test_a_body_that_has_come_is_not_waited_for() -> None:
+    assert await known(Known(b"abc")).body(3) == b"abc"
+    with pytest.raises(ClientError):
+        await known(Known(b"abcd")).body(3)
+
+
+async def test_the_block_ends_when_the_server_tells_that_the_client_goes() -> None:
+    client = Known()
+    asyncio.get_running_loop().call_soon(client.go)
+    with pytest.raises(ClientGoneError):
+        async with known(client).watch():
+            await asyncio.sleep(60)
+    assert client.call is None
+    with pytest.raises(ClientGoneError):
+        async with known(client).watch():  # it has gone before
+            await asyncio.sleep(60)
+    await asyncio.sleep(0)
 
 
 async def test_the_block_ends_when_the_client_goes_in_the_middle_of_a_body_that_someone_else_reads() -> None:

@@ -220,3 +220,17 @@ def test_a_client_that_leaves_with_a_request_behind_is_noticed(backend: Backend,
         while len(backend.chats) == before:
             pass
     assert backend.hung_up.wait(5)
+
+
+@pytest.mark.parametrize("size", [0, 70_000, 400_000])
+def test_a_client_that_leaves_behind_a_large_body_is_noticed(backend: Backend, url: str, size: int) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x" * size}]}).encode()
+    backend.script(silence)
+    backend.hung_up.clear()
+    before = len(backend.chats)
+    with connection(url) as sock:
+        sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body))
+        sock.sendall(body)
+        while len(backend.chats) == before:
+            pass
+    assert backend.hung_up.wait(5)

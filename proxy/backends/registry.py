@@ -68,7 +68,8 @@ class Backend:
                 )
             case said:
                 example = said == "on"
-        return replace(self.config.prompt, example=example)
+        told = self.config.prompt
+        return told if told.example == example else replace(told, example=example)
 
 
 def backend_name(config: BackendConfig) -> str:

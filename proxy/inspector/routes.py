@@ -129,7 +129,7 @@ class Inspector:
 
     async def _file(self, exchange: Exchange, log: RequestLog) -> None:
         self._admit(exchange, log)
-        name = exchange.scope["path_params"].get("name", "index.html")
+        name = exchange.scope.get("path_params", {}).get("name", "index.html")
         if name not in self._files:
             raise ClientError(f"There is nothing at {exchange.scope['path']}.", status=404)
         kind = ("content-type", TYPES[name.rpartition(".")[2]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from functools import cached_property
 from typing import ClassVar
@@ -67,4 +67,4 @@ class Chat(Surface):
 
 
 def _new_id() -> str:
-    return "chatcmpl-" + secrets.token_hex(12)
+    return "chatcmpl-" + os.urandom(12).hex()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from functools import cached_property
 from typing import ClassVar
 
@@ -49,4 +49,4 @@ class Messages(Surface):
 
 
 def _new_id() -> str:
-    return "msg_" + secrets.token_hex(12)
+    return "msg_" + os.urandom(12).hex()

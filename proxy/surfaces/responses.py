@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from functools import cached_property, partial
 from typing import ClassVar
@@ -61,4 +61,4 @@ class Responses(Surface):
 
 
 def _new_id() -> str:
-    return "resp_" + secrets.token_hex(12)
+    return "resp_" + os.urandom(12).hex()
