@@ -29,6 +29,8 @@ _LOOK_BEHIND = 64  # characters in front of a closer in which a quote is looked 
 class CallModes(TentativeModes):
     """Reads calls from their opener on. ``read_calls``, ``stream_after``: see :class:`~proxy.core.parser.Parser`."""
 
+    __slots__ = ("_body", "_read_calls", "_reread_length", "_stream_after")
+
     def __init__(
         self,
         tools: ToolSet,

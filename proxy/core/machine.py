@@ -29,6 +29,28 @@ _LONG_PENDING = 512
 class Machine(ABC):
     """The state of a reader. A mode is a method, and :attr:`_mode` is the one that reads what comes next."""
 
+    __slots__ = (
+        "_closing",
+        "_code",
+        "_effort",
+        "_failure",
+        "_fence_line",
+        "_grammar",
+        "_headed",
+        "_mode",
+        "_new_id",
+        "_open_ended",
+        "_out",
+        "_parallel",
+        "_pending",
+        "_region",
+        "_tentative",
+        "_tools",
+        "_total",
+        "_waiting",
+        "_waiting_size",
+    )
+
     _mode: Mode
 
     def __init__(self, tools: ToolSet, grammar: Grammar, *, parallel: bool, new_id: Callable[[], str]) -> None:

@@ -65,6 +65,8 @@ class Parser(ReasoningModes):
         Makes call ids.
     """
 
+    __slots__ = ("_finished", "_whole")
+
     def __init__(
         self,
         tools: Iterable[Tool | Mapping[str, Json]] = (),

@@ -22,6 +22,8 @@ _FENCES = ("```", "~~~")
 class TentativeModes(Machine):
     """Keeps calls, with all of their text, until it is certain whether they are any."""
 
+    __slots__ = ()
+
     @abstractmethod
     def _open(self, mark: str, at: int) -> Step:
         """A call begins with ``mark``."""

@@ -18,6 +18,8 @@ _SPACE = re.compile(r"\s*")
 class ReasoningModes(CallModes):
     """Tells reasoning from the answer. ``starts_in_reasoning``: see :class:`~proxy.core.parser.Parser`."""
 
+    __slots__ = ("_had_reasoning", "_literal_think", "_source", "_starts_in_reasoning", "_think_closers")
+
     def __init__(
         self,
         tools: ToolSet,
