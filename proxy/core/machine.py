@@ -83,15 +83,20 @@ class Machine(ABC):
         All looks together are so linear in the text, whatever a mode has to wait for.
         """
         self._total += len(text)
-        self._waiting.append(text)
-        self._waiting_size += len(text)
-        if self._waiting_size >= len(self._pending) or len(self._pending) < _LONG_PENDING:
-            self._run(final=False)
+        if len(self._pending) < _LONG_PENDING:
+            self._pending += text
+        else:
+            self._waiting.append(text)
+            self._waiting_size += len(text)
+            if self._waiting_size < len(self._pending):
+                return
+        self._run(final=False)
 
     def _run(self, *, final: bool) -> None:
-        self._pending += "".join(self._waiting)
-        self._waiting.clear()
-        self._waiting_size = 0
+        if self._waiting:
+            self._pending += "".join(self._waiting)
+            self._waiting.clear()
+            self._waiting_size = 0
         at, go_on = 0, True
         while go_on:
             at, go_on = self._step(at, final)
@@ -103,7 +108,7 @@ class Machine(ABC):
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts: the upstream can be closed."""
-        return self._mode == self._over
+        return self._mode is self._over
 
     @property
     def _cut(self) -> bool:
@@ -125,6 +130,7 @@ class Machine(ABC):
     def _text(self, text: str, at: int, final: bool) -> Step:
         """The mode of the answer's text, to which every other one returns."""
 
-    def _over(self, text: str, at: int, final: bool) -> Step:
+    @staticmethod
+    def _over(text: str, at: int, final: bool) -> Step:
         """Nothing that follows counts."""
         return len(text), False

@@ -67,17 +67,17 @@ class Output:
             self._joining.clear()
 
     def _add(self, delta: type[TextDelta] | type[ReasoningDelta], text: str) -> None:
-        if text:
-            if delta is not self._delta:
-                self._join()
-                self._delta = delta
-            self._joining.append(text)
+        if delta is not self._delta:
+            self._join()
+            self._delta = delta
+        self._joining.append(text)
 
     def text(self, text: str) -> None:
         """``text`` is part of the answer."""
         shown = self._visible.take(text)
-        self._behind_call = self._behind_call and not shown
-        self._add(TextDelta, shown)
+        if shown:
+            self._behind_call = False
+            self._add(TextDelta, shown)
 
     def terminator(self, mark: str) -> None:
         """``mark`` ends the reply; it is part of the answer only if more of it follows."""
@@ -86,7 +86,9 @@ class Output:
     def reason(self, text: str) -> None:
         """``text`` is reasoning."""
         self.reasoning.append(text)
-        self._add(ReasoningDelta, self._reasoned.take(text))
+        shown = self._reasoned.take(text)
+        if shown:
+            self._add(ReasoningDelta, shown)
 
     def problem(self, kind: ProblemKind, message: str, detail: str = "") -> None:
         """Note a finding about text; ``detail`` is shortened."""

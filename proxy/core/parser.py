@@ -147,13 +147,9 @@ class Parser(ReasoningModes):
 
     def _text(self, text: str, at: int, final: bool) -> Step:
         marks = self._grammar.marks if self._read_calls else self._grammar.plain_marks
-        found = marks.find(text, at, final=final)
-        if found is None:
-            hold = len(text) if final else marks.hold(text, at)
-            self._show(text[at:hold])
-            return hold, False
-        self._show(text[at : found.start])
-        return self._mark(found.mark, text, found.start, final)
+        end, found = marks.split(text, at, final=final)
+        self._show(text[at:end])
+        return (end, False) if found is None else self._mark(found.mark, text, end, final)
 
     def _mark(self, mark: str, text: str, at: int, final: bool) -> Step:
         """What the mark at ``at`` means here. In code only calls, fences and a lone think closer mean anything."""

@@ -42,8 +42,8 @@ class XmlReader:
         if self._finished:
             return [event] if isinstance(event, Usage) else []
         match event:
-            case TextDelta(text):
-                return [] if self.done else self._send(self._parser.feed(text))
+            case TextDelta():
+                return self._send(self._parser.feed(event.text))
             case Finish():
                 return self._end(event.reason, event)
             case ReasoningDelta() | ToolCallStart() | ToolArgumentsDelta() | ToolCallEnd() if self.done:
@@ -68,7 +68,9 @@ class XmlReader:
         return self._send(())
 
     def _send(self, events: Iterable[Event]) -> list[Event]:
-        out = [passed for event in events for passed in self._rules.take(event)]
+        out: list[Event] = []
+        for event in events:
+            out += self._rules.take(event)
         if self._waiting and not self._rules.inside_call:
             waiting, self._waiting = self._waiting, []
             out += [passed for event in waiting for passed in self._rules.take(event)]

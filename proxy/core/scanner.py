@@ -46,6 +46,18 @@ class Marks:
             return None
         return Found(found.start(), found.end(), found[0])
 
+    def split(self, text: str, at: int = 0, *, final: bool = True) -> tuple[int, Found | None]:
+        """The index from ``at`` on before which no mark can stand, and the mark that is found there.
+
+        Without one it is that of :meth:`hold`, or if ``final`` the end.
+        """
+        if self._firsts is None or self._firsts.search(text, at) is None:
+            return len(text), None
+        found = self.find(text, at, final=final)
+        if found is not None:
+            return found.start, found
+        return (len(text) if final else self.hold(text, at)), None
+
     def at(self, text: str, at: int) -> str | None:
         """The mark that stands at ``at``, None if none does."""
         found = self._pattern.match(text, at)

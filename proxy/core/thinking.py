@@ -96,14 +96,12 @@ class ReasoningModes(CallModes):
         self._mode = self._reasoning
 
     def _reasoning(self, text: str, at: int, final: bool) -> Step:
-        found = self._think_closers.find(text, at, final=final)
-        if found:
-            self._out.reason(text[at : found.start])
-            self._mode = self._start
-            return (found.start if self._grammar.openers.at(found.mark, 0) else found.end), True
-        hold = len(text) if final else self._think_closers.hold(text, at)
-        self._out.reason(text[at:hold])
-        return hold, False
+        end, found = self._think_closers.split(text, at, final=final)
+        self._out.reason(text[at:end])
+        if found is None:
+            return end, False
+        self._mode = self._start
+        return (end if self._grammar.openers.at(found.mark, 0) else found.end), True
 
     def _quoting(self, text: str, at: int, final: bool) -> Step:
         """A call behind a think mark within a line: a draft if that is closed, and stays text, else a call."""

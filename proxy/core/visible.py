@@ -17,8 +17,10 @@ class Visible:
             if text and (self.started or self._held):
                 self._held.append(text)
             return ""
-        out = "".join(self._held) + solid
-        self._held.clear()
+        out = solid
+        if self._held:
+            out = "".join(self._held) + solid
+            self._held.clear()
         if not self.started:
             self.started = True
             out = out.lstrip()

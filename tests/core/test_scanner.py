@@ -41,10 +41,20 @@ def test_hold(text: str, held: int) -> None:
     assert Marks(MARKS).hold(text) == held
 
 
+@given(TEXTS, st.integers(0, 5), st.booleans())
+def test_a_text_is_split_where_a_mark_stands_or_may_begin(text: str, at: int, final: bool) -> None:
+    marks = Marks(MARKS)
+    at = min(at, len(text))
+    found = marks.find(text, at, final=final)
+    end = found.start if found else len(text) if final else marks.hold(text, at)
+    assert marks.split(text, at, final=final) == (end, found)
+
+
 def test_no_marks_hold_nothing() -> None:
     marks = Marks(())
     assert marks.find("<a>") is None
     assert marks.hold("<a") == 2
+    assert marks.split("<a", final=False) == (2, None)
 
 
 @given(TEXTS, st.lists(st.integers(0, 40), max_size=5))

@@ -82,7 +82,7 @@ class StreamEncoder:
 
     def encode(self, events: Iterable[Event]) -> bytes:
         """The events on the wire; empty if none of them shows. ``Finish("error")`` is an error event."""
-        return b"".join([self._encode(event) for event in events])
+        return b"".join(map(self._encode, events))
 
     def done(self) -> bytes:
         """The end: why it stopped, and the usage. A stream without ``Finish`` ends with an error event."""
@@ -109,15 +109,15 @@ class StreamEncoder:
         if self._failed:
             return b""
         match event:
-            case TextDelta(text) if text:
-                return self._say("text", text)
-            case ReasoningDelta(text) if text:
-                return self._say("thinking", text)
-            case ToolCallStart(_, call_id, name):
+            case TextDelta() if event.text:
+                return self._say("text", event.text)
+            case ReasoningDelta() if event.text:
+                return self._say("thinking", event.text)
+            case ToolArgumentsDelta() if event.text:
+                return self._hold(event.text)
+            case ToolCallStart():
                 self._inside_call, self._arguments, self._size = True, [], 0
-                self._call = {"id": call_id, "name": name, "input": {}}
-            case ToolArgumentsDelta(_, text) if text:
-                return self._hold(text)
+                self._call = {"id": event.id, "name": event.name, "input": {}}
             case ToolCallEnd():
                 return self._end_call()
             case Refusal(text) if text:

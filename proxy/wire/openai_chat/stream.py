@@ -60,6 +60,7 @@ class StreamEncoder:
         same = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
         self._head = b"data: " + jsonio.dumps(same)[:-1] + b',"choices":['
         self._before = self._head + b'{"index":0,"delta":'
+        self._before_text = self._before + b'{"content":'
         self._after = b',"logprobs":null,"finish_reason":null}]}\n\n'
         self._include_usage = include_usage
         self._legacy = legacy
@@ -79,7 +80,7 @@ class StreamEncoder:
 
     def encode(self, events: Iterable[Event]) -> bytes:
         """The chunks of ``events``; empty if none of them shows on the wire. ``Finish("error")`` is an error event."""
-        return b"".join([self._encode(event) for event in events])
+        return b"".join(map(self._encode, events))
 
     def done(self) -> bytes:
         """The end: usage if it was asked for, and ``[DONE]``. A stream without ``Finish`` ends with an error event."""
@@ -98,15 +99,15 @@ class StreamEncoder:
 
     def _encode(self, event: Event) -> bytes:
         match event:
-            case TextDelta(text) if text:
+            case TextDelta() if event.text:
                 self._spoke = True
-                return self._chunk(b'{"content":' + jsonio.dumps(text) + b"}")
-            case ReasoningDelta(text) if text:
-                return self._chunk(b'{"reasoning_content":' + jsonio.dumps(text) + b"}")
+                return self._before_text + jsonio.dumps(event.text) + b"}" + self._after
+            case ReasoningDelta() if event.text:
+                return self._chunk(b'{"reasoning_content":' + jsonio.dumps(event.text) + b"}")
+            case ToolArgumentsDelta() if event.text:
+                return self._arguments(event.index, event.text)
             case ToolCallStart():
                 return self._start_call(event)
-            case ToolArgumentsDelta(index, text) if text:
-                return self._arguments(index, text)
             case ToolCallEnd(index):
                 return self._end_call(index)
             case Refusal(text) if text:

@@ -115,7 +115,7 @@ class StreamEncoder:
 
     def encode(self, events: Iterable[Event]) -> bytes:
         """The events of ``events``; empty if none of them shows. ``Finish("error")`` is a failed response."""
-        return b"".join([self._encode(event) for event in events])
+        return b"".join(map(self._encode, events))
 
     def done(self) -> bytes:
         """The end: the whole response. A stream without ``Finish`` ends as a failed one."""
@@ -140,12 +140,12 @@ class StreamEncoder:
 
     def _encode(self, event: Event) -> bytes:
         match event:
-            case TextDelta(text) if text:
-                return self._text(text)
-            case ReasoningDelta(text) if text:
-                return self._say(self._thinking, text)
-            case ToolArgumentsDelta(_, text) if text:
-                return self._arguments(text)
+            case TextDelta() if event.text:
+                return self._text(event.text)
+            case ReasoningDelta() if event.text:
+                return self._say(self._thinking, event.text)
+            case ToolArgumentsDelta() if event.text:
+                return self._arguments(event.text)
             case ToolCallStart():
                 return self._start_call(event)
             case ToolCallEnd():
