@@ -58,7 +58,7 @@ class ChatRequest(Struct, frozen=True):
     @property
     def custom_tools(self) -> frozenset[str]:
         """The names whose calls are answered in the shape of custom tool calls."""
-        return frozenset(tool.name for tool in self.request.tools if tool.custom)
+        return frozenset([tool.name for tool in self.request.tools if tool.custom])
 
 
 def decode_body(raw: dict[str, Json]) -> ChatRequest:

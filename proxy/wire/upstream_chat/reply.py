@@ -35,6 +35,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 READ_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING_FIELDS})
 """Members of a delta or message that become events; others that are not empty go into ``Extra``."""
 
+_TEXT_ALONE = frozenset({"role", "content"})
+
 
 class ChunkDecoder:
     """Reads the frames of one stream. Only the choice with index 0 is read.
@@ -121,7 +123,7 @@ class ChunkDecoder:
 
     def _say(self, said: Mapping[str, Json], *, whole: bool) -> list[Event]:
         content = said.get("content")
-        if len(said) == 1 and isinstance(content, str):  # a token of text, as most deltas are
+        if isinstance(content, str) and said.keys() <= _TEXT_ALONE:  # as nearly all deltas and most messages are
             return self._calls.around(TextDelta(content)) if content else []
         events: list[Event] = []
         reasoning = read_reasoning(said)
