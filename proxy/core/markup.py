@@ -25,18 +25,20 @@ _MARK = re.compile(
 )
 _MARK_BUT_OF_CALLS = re.compile(rf"(?! < [ \t]*+ /? [ \t]*+ tool_call (?![\w-]) ) {_MARK.pattern}", _MARK.flags)
 
+_PLAIN = re.compile(r"[\w.:-]+")
+
 
 def neutralise(text: str, instead: str = "&lt;") -> str:
     """``text`` without anything that opens or closes our markup or is a control token, still readable.
 
     The ``<`` becomes ``instead``. Running it twice changes nothing more.
     """
-    return _MARK.sub(instead, text)
+    return _MARK.sub(instead, text) if "<" in text else text
 
 
 def neutralise_own(text: str) -> str:
     """The same for what the model wrote itself in this turn: the tags of its calls stay."""
-    return _MARK_BUT_OF_CALLS.sub("&lt;", text)
+    return _MARK_BUT_OF_CALLS.sub("&lt;", text) if "<" in text else text
 
 
 def neutralise_json(text: str) -> str:
@@ -44,7 +46,7 @@ def neutralise_json(text: str) -> str:
 
     In valid JSON a ``<`` stands within a string only.
     """
-    return _MARK.sub(r"\\u003c", text)
+    return neutralise(text, r"\\u003c")
 
 
 def tool_call(name: str, arguments: str) -> str:
@@ -61,4 +63,4 @@ def tool_result(name: str, call_id: str, body: str, *, error: bool = False) -> s
 
 
 def _attribute(value: str) -> str:
-    return escape(" ".join(value.split()))
+    return value if _PLAIN.fullmatch(value) else escape(" ".join(value.split()))

@@ -74,6 +74,7 @@ class Ledger:
     def __init__(self) -> None:
         self._count = 0
         self._taken: set[int] = set()
+        self._entered: list[MadeCall] = []  # those that nobody has looked for by anything but their turn
         self._waiting = _Waiting(self._taken)
         self._last_of_id: dict[str, MadeCall] = {}
 
@@ -81,7 +82,7 @@ class Ledger:
         """Enter the calls of one assistant turn."""
         made = [MadeCall(number, call) for number, call in enumerate(calls, self._count + 1)]
         self._count += len(made)
-        self._waiting.add(made)
+        self._entered += made
         self._last_of_id |= {entry.call.id: entry for entry in made if entry.call.id}
         return made
 
@@ -92,6 +93,12 @@ class Ledger:
         result without one cannot take the place of one that has it.
         """
         if not results:
+            return []
+        ids = [result.call_id for result in results]
+        if ids == [made.call.id for made in current] and all(ids) and len(set(ids)) == len(ids):  # as it should be
+            for result, answered in zip(results, current, strict=True):
+                answered.results.append(result)
+                self._taken.add(answered.number)
             return []
         here = _Waiting(self._taken, current)
         by_id = [(result, self._answer(result, here, by_id=True)) for result in results]
@@ -119,6 +126,8 @@ class Ledger:
             key = ("name", result.name) if result.name else _ANY
         taken = here.first(key)
         if taken is None and (by_id or not result.call_id):
+            self._waiting.add(self._entered)
+            self._entered.clear()
             taken = self._waiting.last(key)
         if taken is not None:
             self._taken.add(taken.number)

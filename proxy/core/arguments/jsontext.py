@@ -99,7 +99,8 @@ def dumps(value: Json) -> str:
     ``Decimal`` is a number too, as the integers are that Python does not make.
     Raises ``ValueError`` for what JSON has no word for (NaN, other types).
     """
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(_pieces(value)))
+    text = encode_basestring(value) if type(value) is str else "".join(_pieces(value))
+    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _pieces(value: Json) -> Iterator[str]:
