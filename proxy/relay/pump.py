@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from itertools import groupby
 from time import perf_counter
 
@@ -36,10 +36,12 @@ def is_event_stream(reply: UpstreamReply, asked: bool) -> bool:
     return "event-stream" in kind or (asked and "json" not in kind and "html" not in kind)
 
 
-async def read_within(reply: UpstreamReply, seconds: float | None) -> bytes:
+def read_within(reply: UpstreamReply, seconds: float | None) -> Awaitable[bytes]:
     """The next bytes of ``reply``, none at its end or when so many ``seconds`` (None: any) have passed in silence."""
-    if seconds is None:
-        return await reply.receive()
+    return reply.receive() if seconds is None else _read_within(reply, seconds)
+
+
+async def _read_within(reply: UpstreamReply, seconds: float) -> bytes:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             return await reply.receive()
@@ -133,7 +135,7 @@ class Pump:
     def _read(self, events: Sequence[Event]) -> list[Event]:
         """The client's events for the backend's."""
         out: list[Event] = []
-        for event in _joined(events):
+        for event in events if len(events) < 2 else _joined(events):
             if isinstance(event, (TextDelta, ReasoningDelta)):
                 self._reply_size += len(event.text)
             out += self._reader.feed(event)
@@ -171,12 +173,8 @@ class Pump:
             logger.warning("request %s: %s", self._log.id, finding)
 
 
-def _joined(events: Sequence[Event]) -> Iterable[Event]:
+def _joined(events: Iterable[Event]) -> Iterator[Event]:
     """``events``, where neighbouring pieces of text are one: what came in one read is read, and sent on, at once."""
-    return events if len(events) < 2 else _join(events)
-
-
-def _join(events: Iterable[Event]) -> Iterator[Event]:
     for kind, group in groupby(events, type):
         if kind is TextDelta:
             yield TextDelta("".join([event.text for event in group if isinstance(event, TextDelta)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -116,17 +116,14 @@ class UpstreamReply:
             raise failures.too_large(self._address, limit)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def receive(self) -> bytes:
+    def receive(self) -> Coroutine[None, None, bytes]:
         """More of the body, as soon as it is there; empty at its end, and once it is closed.
 
         Raises ``UpstreamError`` when the reply breaks off.
         """
         if self._closed:
-            return b""
-        piece = await (self._next_inflated(self._inflater) if self._inflater else self._next_chunk())
-        if piece and self.listener is not None:
-            self.listener(piece)
-        return piece
+            return _nothing()
+        return self._next_inflated(self._inflater) if self._inflater else self._next_chunk(self.listener)
 
     async def aclose(self) -> None:
         """Let go of the connection: back to the pool if the body was read to its end, else closed at once."""
@@ -159,10 +156,12 @@ class UpstreamReply:
             raise failures.unreadable(self._address, self.encoding) from exc
         if self._ended and not piece and not inflater.complete:
             raise failures.broke_off(self._address)
+        if piece and self.listener is not None:
+            self.listener(piece)
         return piece
 
-    async def _next_chunk(self) -> bytes:
-        """The next bytes as they came, empty at the end of the body and after ``aclose``."""
+    async def _next_chunk(self, listener: Callable[[bytes], None] | None = None) -> bytes:
+        """The next bytes as they came, empty at the end of the body and after ``aclose``. ``listener`` is told."""
         limit = self._patience.limit()
         try:
             if limit is None:
@@ -184,6 +183,8 @@ class UpstreamReply:
         if not chunk:
             self._ended = True
             await self.aclose()
+        elif listener is not None:
+            listener(chunk)
         return chunk
 
     async def __aenter__(self) -> Self:
@@ -193,3 +194,7 @@ class UpstreamReply:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+async def _nothing() -> bytes:
+    return b""

@@ -96,7 +96,7 @@ class SseDecoder:
         end = chunk.rfind(b"\n\n") + 2
         if end == 1 or self._data or self._event or self._after_cr or self._line_size + end > self._max_frame:
             return [], chunk
-        events = b"".join((*self._line, chunk[:end]))
+        events = b"".join((*self._line, chunk[:end])) if self._line else chunk[:end]
         known = self._shortcut(events)
         frames = _plain(events) if known is None else [known]
         if not frames:

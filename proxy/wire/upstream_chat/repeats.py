@@ -25,29 +25,29 @@ _MOST_MISSES = 16
 class Repeats:
     """The tokens of one stream."""
 
-    __slots__ = ("_after", "_before", "_misses")
+    __slots__ = ("_after", "_before", "_between", "_misses")
 
     def __init__(self) -> None:
-        self._before = ""  # what stands in front of the text on the wire, and behind it
-        self._after = ""
+        self._before = b""  # what stands in front of the text on the wire, and behind it
+        self._after = b""
+        self._between = ""  # what stands between two texts
         self._misses = 0
 
     def read(self, events: bytes) -> Frame | None:
         """One frame for ``events``, which are whole; None unless all are like the one that was learned from."""
-        if not self._before:
+        before, after = self._before, self._after
+        if not (before and events.startswith(before) and events.endswith(after)):
             return None
         try:
-            told = events.decode()
+            text = events[len(before) : -len(after)].decode()
         except UnicodeDecodeError:
             return None
-        before, after = self._before, self._after
-        if not (told.startswith(before) and told.endswith(after)):
-            return None
-        pieces = told[len(before) : -len(after)].split(after + before)
-        if not all(map(_STRING.fullmatch, pieces)):
-            return None
+        if not _STRING.fullmatch(text):
+            pieces = text.split(self._between)
+            if not all(map(_STRING.fullmatch, pieces)):
+                return None
+            text = "".join(pieces)
         self._misses = 0
-        text = "".join(pieces)
         return Frame(REPEATED, str(json.loads(f'"{text}"')) if "\\" in text else text)
 
     def learn(self, data: str, text: str) -> None:
@@ -57,5 +57,5 @@ class Repeats:
         self._misses += 1
         found = _CONTENT.search(data)
         if found is not None and data.startswith(text + '"', found.end()):
-            self._before = "data: " + data[: found.end()]
-            self._after = data[found.end() + len(text) :] + "\n\n"
+            before, after = "data: " + data[: found.end()], data[found.end() + len(text) :] + "\n\n"
+            self._before, self._after, self._between = before.encode(), after.encode(), after + before
