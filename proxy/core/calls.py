@@ -13,7 +13,7 @@ from proxy.core.arguments.names import Names
 from proxy.core.arguments.schema import ToolSchema
 from proxy.core.bodies.base import Begun, RawCall, Value
 from proxy.core.events import Problem, shorten
-from proxy.core.model import Json, KeptTools, Same, Tool
+from proxy.core.model import Json, KeptTools, Tool
 
 _LARGEST_KEPT = 32_768  # characters of a schema; with the number of those kept, a bound on memory
 _MOST_NAMED = 50  # tools that are named for each call of an unknown one: the prompt has all of them
@@ -40,7 +40,7 @@ class ToolSet:
     @classmethod
     def of(cls, tools: Iterable[Tool | Mapping[str, Json]]) -> ToolSet:
         """The set of ``tools``; of tools that are kept, one for all requests. Raises as :meth:`Tool.of` does."""
-        return _set_of(Same(tools)) if isinstance(tools, KeptTools) else cls(map(Tool.of, tools))
+        return _set_of(tools) if isinstance(tools, KeptTools) else cls(map(Tool.of, tools))
 
     def __bool__(self) -> bool:
         return bool(self._tools)
@@ -106,8 +106,8 @@ class ToolSet:
 
 
 @lru_cache(maxsize=64)
-def _set_of(tools: Same[KeptTools]) -> ToolSet:
-    return ToolSet(tools.value)
+def _set_of(tools: KeptTools) -> ToolSet:
+    return ToolSet(tools)
 
 
 def compiled(parameters: Json) -> ToolSchema:

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -25,24 +25,6 @@ NOTHING: Mapping[str, Json] = MappingProxyType({})
 def nothing() -> Mapping[str, Json]:
     """The empty mapping, as the default of a field."""
     return NOTHING
-
-
-Value = TypeVar("Value")
-
-
-class Same(Generic[Value]):
-    """A value as the key of a cache of what was made of this very object, equal ones not counted."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.value is other.value
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -159,9 +141,15 @@ class Tool:
 
 
 class KeptTools(tuple[Tool, ...]):
-    """Tools, none too large, that are kept for further requests that offer them. So may be what is made of them."""
+    """Tools, none too large, that are kept for further requests that offer them. So may be what is made of them.
+
+    Two of them are equal only if they are the same, so that what is kept of one is found without a look at its tools.
+    """
 
     __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
 
 
 class ToolChoice(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from proxy.core import markup
 from proxy.core.arguments import jsontext
 from proxy.core.definitions import definition, to_json, without_nulls, writing
-from proxy.core.model import Json, KeptTools, Request, Same, Tool
+from proxy.core.model import Json, KeptTools, Request, Tool
 from proxy.core.protocol import RESULTS_LINE
 from proxy.core.signatures import signature
 
@@ -99,7 +99,7 @@ def render_prompt(request: Request, options: PromptOptions = DEFAULT) -> str:
     if options.template is not None:
         return options.template.render(request.tools, request.tool_choice, parallel=request.parallel)
     if isinstance(request.tools, KeptTools):
-        return _kept(Same(request.tools), options.example, options.style)
+        return _kept(request.tools, options.example, options.style)
     return render_protocol(request.tools, example=options.example, style=options.style)
 
 
@@ -114,9 +114,9 @@ def render_protocol(tools: Iterable[Tool], *, example: bool = False, style: Styl
 
 
 @lru_cache(maxsize=64)
-def _kept(tools: Same[KeptTools], example: bool, style: Style) -> str:
+def _kept(tools: KeptTools, example: bool, style: Style) -> str:
     """What :func:`render_protocol` says of the very same tools: the next request of a conversation has them too."""
-    return render_protocol(tools.value, example=example, style=style)
+    return render_protocol(tools, example=example, style=style)
 
 
 def render_past() -> str:
