@@ -39,6 +39,8 @@ def merge(content: Iterable[Part], word: Word) -> list[Part]:
 
 def flatten(content: Sequence[Part], image: Callable[[ImagePart], str] = lambda _: "[image left out]") -> str:
     """``content`` as one text; ``image`` has the words for an image."""
+    if not content:
+        return ""
     if len(content) == 1 and isinstance(content[0], TextPart):
         return content[0].text
     merged = merge(content, lambda part: words_of(part) if isinstance(part, OtherPart) else image(part))
