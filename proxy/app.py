@@ -230,7 +230,7 @@ class App:
         asked = await apart(len(body), functools.partial(surface, body))
         log.model, log.stream = asked.model, asked.stream
         check_counts(asked.raw, messages=self._config.max_messages, tools=self._config.max_tools)
-        return asked, Ask(asked.model, asked.stream, exchange.headers, asked.body, asked.request, len(body))
+        return asked, Ask(asked.model, asked.stream, lambda: exchange.headers, asked.body, asked.request, len(body))
 
     async def _generate(self, surface: Callable[[bytes], Surface], exchange: Exchange, log: RequestLog) -> None:
         voice: Voice = exchange.scope["voice"]

@@ -70,7 +70,7 @@ class Exchange:
         self._send = send
         self._gone = False
         self._headers: list[tuple[str, str]] | None = None
-        self._first: dict[str, str] | None = None
+        self._first: dict[bytes, bytes] | None = None
         self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
         self.refusal: ClientError | None = None
         self.extra: list[tuple[str, str]] = []
@@ -98,8 +98,9 @@ class Exchange:
     def header(self, name: str) -> str | None:
         """The first value of the header ``name``, which is in lower case."""
         if self._first is None:
-            self._first = dict(reversed(self.headers))
-        return self._first.get(name)
+            self._first = dict(reversed(self.scope["headers"]))
+        value = self._first.get(name.encode())
+        return None if value is None else value.decode("latin-1")
 
     async def body(self, limit: int) -> bytes:
         """The whole body, inflated. Raises ``ClientError`` and ``ClientGoneError``.

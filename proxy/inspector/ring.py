@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from proxy.inspector.outcome import Outcome, outcome
@@ -14,8 +14,8 @@ from proxy.telemetry import RequestLog
 
 _SHOWN = frozenset(
     {
-        *("accept", "anthropic-beta", "anthropic-version", "content-length", "content-type", "host", "openai-beta"),
-        *("origin", "traceparent", "user-agent"),
+        *(b"accept", b"anthropic-beta", b"anthropic-version", b"content-length", b"content-type", b"host"),
+        *(b"openai-beta", b"origin", b"traceparent", b"user-agent"),
     }
 )
 """Headers that are kept. The list is closed: any other may hold a secret."""
@@ -36,10 +36,15 @@ class Entry:
     began: float
     method: str
     path: str
-    headers: tuple[tuple[str, str], ...]
+    raw_headers: tuple[tuple[bytes, bytes], ...]
     log: RequestLog
     tape: Tape | None
     outcome: Outcome = RUNNING
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """Those of the client's request that are kept."""
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
 
     @property
     def running(self) -> bool:
@@ -64,12 +69,12 @@ class Ring:
         log: RequestLog,
         method: str,
         path: str,
-        headers: Sequence[tuple[str, str]],
+        headers: Iterable[tuple[bytes, bytes]],
         secrets: Iterable[str] = (),
     ) -> Entry:
         """An exchange begins. What is said in it goes to ``entry.tape``, and to ``log.tape``, which is the same."""
         self._numbers += 1
-        kept = tuple([pair for pair in headers if pair[0] in _SHOWN or pair[0].startswith("x-stainless-")])
+        kept = tuple([pair for pair in headers if pair[0] in _SHOWN or pair[0].startswith(b"x-stainless-")])
         log.tape = Tape(self._claim, secrets)
         entry = Entry(self._numbers, 0, time.time(), method, path, kept, log, log.tape)
         self._entries.append(entry)

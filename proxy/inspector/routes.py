@@ -29,7 +29,7 @@ from proxy.wire import jsonio
 INSPECTOR = "inspector"
 """The surface of the page's own requests."""
 
-SECRET = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+SECRET = frozenset({b"authorization", b"cookie", b"proxy-authorization", b"x-api-key"})
 """Headers of clients, no word of which is kept, wherever it turns up."""
 
 _WORDS = re.compile(r"[\s;,=]+")
@@ -108,8 +108,10 @@ class Inspector:
         """An exchange of a surface begins. None where nothing is kept."""
         if not self.on:
             return None
-        secrets = [word for name, value in exchange.headers if name in SECRET for word in _WORDS.split(value)]
-        entry = self._ring.begin(log, exchange.method, exchange.scope["path"], exchange.headers, secrets)
+        headers = exchange.scope["headers"]
+        shown = [value.decode("latin-1") for name, value in headers if name in SECRET]
+        secrets = [word for value in shown for word in _WORDS.split(value)]
+        entry = self._ring.begin(log, exchange.method, exchange.scope["path"], headers, secrets)
         exchange.tape = log.tape
         return entry
 

@@ -60,7 +60,7 @@ def summary(entry: Entry) -> dict[str, Json]:
 
 def detail(entry: Entry, url: str) -> dict[str, Json]:
     """All that is known of an exchange with a client that had come to ``url``."""
-    shown: dict[str, Json] = {"summary": summary(entry), "method": entry.method, "headers": list(entry.headers)}
+    shown: dict[str, Json] = {"summary": summary(entry), "method": entry.method, "headers": entry.headers}
     tape = entry.tape
     if tape is None:
         return shown

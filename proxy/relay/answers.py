@@ -81,15 +81,15 @@ class EventReply(Struct, frozen=True):
 class Ask(Struct, frozen=True):
     """A generation that a client asks for.
 
-    ``headers`` are the client's own, names in lower case. ``body`` is the client's request as it came if that is in the
-    format that backends speak too, else None: the answer then comes as events. ``decode`` reads the request, which is
-    only done where more has to be known of it than its bytes; it may raise ``ClientError``. ``size`` is the bytes that
-    the request came in.
+    ``headers`` gives the client's own, names in lower case. ``body`` is the client's request as it came if that is in
+    the format that backends speak too, else None: the answer then comes as events. ``decode`` reads the request, which
+    is only done where more has to be known of it than its bytes; it may raise ``ClientError``. ``size`` is the bytes
+    that the request came in.
     """
 
     model: str | None
     stream: bool
-    headers: Headers
+    headers: Callable[[], Headers]
     body: bytes | None
     decode: Callable[[], Request]
     size: int = 0

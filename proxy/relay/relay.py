@@ -8,7 +8,7 @@ no longer counts, is rare. Whatever kind of body the backend then sends is read 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 from time import perf_counter
 
@@ -121,7 +121,7 @@ class Relay:
         log.mode, log.backend = "bytes", self._backend.api_root
         log.asked = perf_counter()
         url = self._backend.api_root + path
-        fields = [*_onward(headers, log), *self._credentials(headers)]
+        fields = [*_onward(headers, log), *self._credentials(lambda: headers)]
         reply = await self._upstream.open(method, url, headers=fields, body=body, length=length)
         if reply.status in (401, 403) or (reply.status >= 400 and "json" not in (reply.header("content-type") or "")):
             raise await self._error(reply, url)
@@ -133,9 +133,9 @@ class Relay:
         url = self._backend.api_root + "/models"
         found: list[Model] = []
         try:
-            reply = await self._open("GET", url, self._credentials(headers))
+            reply = await self._open("GET", url, self._credentials(lambda: headers))
             found = read_models(await reply.read())
-            await self._capabilities.recheck(self._backend, found, self._credentials(headers))
+            await self._capabilities.recheck(self._backend, found, self._credentials(lambda: headers))
         except UpstreamError as error:
             if self._backend.config.model is None or error.status != 404:
                 raise
@@ -164,7 +164,7 @@ class Relay:
         model, body = self._backend.config.model, ask.body
         if model is not None and model != ask.model:
             body = await apart(ask.size, partial(with_model, body, model))
-        fields = [*_onward(ask.headers, log), *self._credentials(ask.headers), ("x-request-id", log.id)]
+        fields = [*_onward(ask.headers(), log), *self._credentials(ask.headers), ("x-request-id", log.id)]
         reply = await self._generation(fields, body, log)
         streamed = is_event_stream(reply, ask.stream)
         if streamed != ask.stream:
@@ -334,12 +334,12 @@ class Relay:
         accept = "text/event-stream" if ask.stream else "application/json"
         return [("accept", accept), *self._credentials(ask.headers), ("x-request-id", log.id), *log.trace]
 
-    def _credentials(self, headers: Headers) -> list[tuple[str, str]]:
+    def _credentials(self, headers: Callable[[], Headers]) -> list[tuple[str, str]]:
         """What the backend is told of who asks: its own key, else the client's if that is wanted."""
-        backend = self._backend
-        if backend.config.key:
-            return [("authorization", f"Bearer {backend.config.key}")]
-        key = client_key(headers) if backend.config.forward_client_key else None
+        config = self._backend.config
+        if config.key:
+            return [("authorization", f"Bearer {config.key}")]
+        key = client_key(headers()) if config.forward_client_key else None
         return [("authorization", key)] if key else []
 
 

@@ -33,7 +33,7 @@ def reply(text: str) -> bytes:
 def entry(asked: Any = ASKED, *wrote: str, mode: str | None = "xml", told: bytes = b"", **log: Any) -> Entry:
     """An exchange in which the model ``wrote`` that."""
     made = Ring(9, 1 << 30).begin(
-        RequestLog("r1", "chat", mode=mode, **log), "POST", "/v1/chat/completions", [("host", "here")]
+        RequestLog("r1", "chat", mode=mode, **log), "POST", "/v1/chat/completions", [(b"host", b"here")]
     )
     tape = made.tape
     assert tape is not None

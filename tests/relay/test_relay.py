@@ -36,7 +36,7 @@ async def upstream() -> AsyncIterator[Upstream]:
 def ask(**fields: Any) -> Ask:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
     chat = Chat(body)
-    return Ask(chat.model, chat.stream, [], body, chat.request)
+    return Ask(chat.model, chat.stream, list, body, chat.request)
 
 
 def entry() -> RequestLog:

@@ -42,7 +42,7 @@ def replicated(*urls: str, **options: Any) -> BackendConfig:
 def ask(**fields: Any) -> Ask:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
     chat = Chat(body)
-    return Ask(chat.model, chat.stream, [], body, chat.request)
+    return Ask(chat.model, chat.stream, list, body, chat.request)
 
 
 def entry() -> RequestLog:
