@@ -175,12 +175,9 @@ class Exchange:
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers, the request's id among them under OpenAI's name and Anthropic's."""
-        self.status = status
         headers = list(headers)
         self.is_event_stream = any(name == "content-type" and "event-stream" in value for name, value in headers)
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*headers, *self.extra)]
-        raw += [(name, self.request_id.encode("latin-1")) for name in (b"x-request-id", b"request-id")]
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+        await self._begin(status, headers)
 
     async def write(self, data: bytes) -> None:
         """Send a piece of the body, which is not empty."""
@@ -197,8 +194,15 @@ class Exchange:
 
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole answer."""
-        await self.start(status, [*headers, ("content-length", str(len(body)))])
+        await self._begin(status, [*headers, ("content-length", str(len(body)))])
         await self.end(body)
+
+    async def _begin(self, status: int, headers: list[tuple[str, str]]) -> None:
+        self.status = status
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*headers, *self.extra)]
+        name = self.request_id.encode("latin-1")
+        raw += (b"x-request-id", name), (b"request-id", name)
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     def _keep(self, data: bytes) -> None:
         if self.tape is not None:

@@ -37,6 +37,8 @@ class Pool:
 
         Raises ``ValueError`` when all were tried.
         """
+        if len(self._states) == 1 and not tried:
+            return 0
         now = self._clock()
 
         def order(replica: int) -> tuple[int, float]:

@@ -31,18 +31,20 @@ class Outcome(NamedTuple):
 def outcome(log: RequestLog, tape: Tape | None) -> Outcome:
     """The outcome of an exchange that is over; without its ``tape`` nothing is known of its calls but their number."""
     turns = [] if tape is None else [turn for turn in tape.turns if turn.status is not None and turn.status < 300]
+    word: Word = "right" if log.calls else "text"
+    if log.error is not None or (log.status or 0) >= 400:
+        word = "error"
+    if not any(turn.problems for turn in turns):
+        return Outcome(word, log.calls)
     found = _answer(turns)
     mended = {problem.call for problem in found if _verdict(problem) == "repaired"}
     wrong = {problem.call for problem in found if problem.kind in _PASSED_ON}
     repaired = min(len(mended - wrong), log.calls)
     right = max(0, log.calls - repaired - len(wrong))
     refused = sum([len(_refused(turn.problems)) for turn in turns])
-    word: Word = "right" if log.calls else "text"
-    if log.error is not None or (log.status or 0) >= 400:
-        word = "error"
-    elif _refused(found):
+    if word != "error" and _refused(found):
         word = "refused"
-    elif repaired or refused:
+    elif word != "error" and (repaired or refused):
         word = "repaired"
     return Outcome(word, right, repaired, refused)
 

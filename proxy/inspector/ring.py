@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from proxy.inspector.outcome import Outcome, outcome
 from proxy.tape import Tape
@@ -22,6 +23,11 @@ _SHOWN = frozenset(
 
 
 RUNNING = Outcome("running")
+
+
+@lru_cache(maxsize=256)
+def _is_shown(name: bytes) -> bool:
+    return name in _SHOWN or name.startswith(b"x-stainless-")
 
 
 @dataclass(slots=True)
@@ -74,7 +80,7 @@ class Ring:
     ) -> Entry:
         """An exchange begins. What is said in it goes to ``entry.tape``, and to ``log.tape``, which is the same."""
         self._numbers += 1
-        kept = tuple([pair for pair in headers if pair[0] in _SHOWN or pair[0].startswith(b"x-stainless-")])
+        kept = tuple([pair for pair in headers if _is_shown(pair[0])])
         log.tape = Tape(self._claim, secrets)
         entry = Entry(self._numbers, 0, time.time(), method, path, kept, log, log.tape)
         self._entries.append(entry)
