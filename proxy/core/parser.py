@@ -105,7 +105,7 @@ class Parser(ReasoningModes):
             if not self._had_reasoning and not self._out.taken:
                 self._source.append(text)
             self._take_in(text)
-        return self._take()
+        return [] if self._whole else self._out.take()
 
     def feed_reasoning(self, text: str) -> list[Event]:
         """Take a piece of reasoning that the backend told apart by itself; the events that are certain by now."""
@@ -113,7 +113,7 @@ class Parser(ReasoningModes):
             self._had_reasoning = True
             self._source.clear()
             self._out.reason(text)
-        return self._take()
+        return [] if self._whole else self._out.take()
 
     def close(self, finish_reason: str | None = "stop") -> list[Event]:
         """The reply is over; the remaining events, ``Finish`` last.
@@ -134,9 +134,6 @@ class Parser(ReasoningModes):
         else:
             self._out.event(Finish(self._finish_reason(finish_reason)))
         return self._out.take()
-
-    def _take(self) -> list[Event]:
-        return [] if self._whole else self._out.take()
 
     def _finish_reason(self, given: str) -> FinishReason:
         if given in ("length", "content_filter", "error"):

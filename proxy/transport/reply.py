@@ -38,11 +38,14 @@ class Patience:
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._start = self._clock()
+        self._endless = limits.first_byte is None and limits.idle is None and limits.total is None
         self._awaited, self._seconds = "", 0.0
         self.begun = False
 
     def limit(self) -> asyncio.Timeout | None:
         """Bounds the next wait: for the head, or the next bytes of the body. None: it may last for ever."""
+        if self._endless:
+            return None
         waits: list[tuple[float, str, float]] = []
         limits = self._limits
         if limits.total is not None:
