@@ -49,10 +49,10 @@ class Exchange:
     """A request being answered.
 
     ``patience`` is how many seconds the client may pause while it sends the body, None for ever. ``refusal`` is why no
-    more of the body was read, whoever read it. ``extra`` are headers that the answer has, whatever it is. ``asked`` and
-    ``kept`` are the request's body and the answer's, as far as they are kept for the log; ``tape`` hears the answer.
-    ``status`` is None until it has gone out; from then on an error can only be told inside the answer's body. ``ended``
-    tells whether all of it has gone out.
+    more of the body was read by whoever reads it in pieces. ``extra`` are headers that the answer has, whatever it is.
+    ``asked`` and ``kept`` are the request's body and the answer's, as far as they are kept for the log; ``tape`` hears
+    the answer. ``status`` is None until it has gone out; from then on an error can only be told inside the answer's
+    body. ``ended`` tells whether all of it has gone out.
     ``clock`` tells the event loop's time; ``last_write`` is that of its last bytes, or of the moment when the wait for
     them began.
     ``is_event_stream``: the answer is one, and ``between_events``: another event may be put in now.
@@ -71,6 +71,7 @@ class Exchange:
         self._gone = False
         self._headers: list[tuple[str, str]] | None = None
         self._first: dict[bytes, bytes] | None = None
+        self._received = 0  # bytes of the body
         self._body_read: asyncio.Event | None = None  # while someone else than the watch listens
         self.refusal: ClientError | None = None
         self.extra: list[tuple[str, str]] = []
@@ -107,46 +108,57 @@ class Exchange:
 
         413 is for more than ``limit`` bytes, on the wire or once inflated, 415 for a coding that is not known.
         """
-        pieces = [piece async for piece in self._pieces(limit, ENCODINGS)]
+        self._check(limit, ENCODINGS)
+        pieces: list[bytes] = []
+        more = True
+        while more:
+            piece, more = await self._next_piece(limit)
+            pieces.append(piece)
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return await apart(limit, partial(_inflated, data, limit)) if data and self._coding != IDENTITY else data
 
     def pieces(self, limit: int) -> AsyncIterator[bytes]:
         """The body as it arrives, for whoever reads it within ``watch``. Raises as ``body``, 415 for any coding."""
         self._body_read = asyncio.Event()
-        return self._pieces(limit, frozenset())
+        return self._pieces(limit, self._body_read)
 
     @property
     def _coding(self) -> str:
         return (self.header("content-encoding") or IDENTITY).strip().lower()
 
-    async def _pieces(self, limit: int, codings: Collection[str]) -> AsyncIterator[bytes]:
-        declared = self.header("content-length") or ""
-        size = 0
+    async def _pieces(self, limit: int, read: asyncio.Event) -> AsyncIterator[bytes]:
         try:
-            if self._coding not in (IDENTITY, *codings):
-                raise _unknown_coding(self._coding)
-            if declared.isdecimal() and int(declared) > limit:
-                raise _too_large(limit)
-            while True:
-                message = await self._next_message()
-                if message["type"] == "http.disconnect":
-                    self._gone = True
-                    raise ClientGoneError
-                piece: bytes = message.get("body", b"")
-                size += len(piece)
-                if size > limit:
-                    raise _too_large(limit)
+            self._check(limit, frozenset())
+            more = True
+            while more:
+                piece, more = await self._next_piece(limit)
                 if piece:
                     yield piece
-                if not message.get("more_body", False):
-                    return
         except ClientError as error:
             self.refusal = error
             raise
         finally:
-            if self._body_read is not None:
-                self._body_read.set()
+            read.set()
+
+    def _check(self, limit: int, codings: Collection[str]) -> None:
+        """Raise ``ClientError`` when the head says of the body that it cannot be taken."""
+        declared = self.header("content-length") or ""
+        if self._coding not in (IDENTITY, *codings):
+            raise _unknown_coding(self._coding)
+        if declared.isdecimal() and int(declared) > limit:
+            raise _too_large(limit)
+
+    async def _next_piece(self, limit: int) -> tuple[bytes, bool]:
+        """The next bytes of the body, maybe none, and whether there are more. Raises as ``body``."""
+        message = await self._next_message()
+        if message["type"] == "http.disconnect":
+            self._gone = True
+            raise ClientGoneError
+        piece: bytes = message.get("body", b"")
+        self._received += len(piece)
+        if self._received > limit:
+            raise _too_large(limit)
+        return piece, message.get("more_body", False)
 
     async def _next_message(self) -> Message:
         rest = None if self.client is None else self.client.take_body()

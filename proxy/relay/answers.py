@@ -16,10 +16,13 @@ Headers: TypeAlias = Sequence[tuple[str, str]]
 
 
 class Begun(Generic[Item]):
-    """An async generator whose first item has come. It ends early when closed."""
+    """An async generator whose first item has come; without a ``rest``, that alone. It ends early when closed."""
 
     def __init__(
-        self, first: Item | None, rest: AsyncGenerator[Item, None], amend: Callable[[UpstreamError], None]
+        self,
+        first: Item | None,
+        rest: AsyncGenerator[Item, None] | None = None,
+        amend: Callable[[UpstreamError], None] = lambda error: None,
     ) -> None:
         self._first = first
         self._rest = rest
@@ -44,6 +47,8 @@ class Begun(Generic[Item]):
         if self._first is not None:
             first, self._first = self._first, None
             return first
+        if self._rest is None:
+            raise StopAsyncIteration
         try:
             return await anext(self._rest)
         except UpstreamError as error:
@@ -58,7 +63,8 @@ class Begun(Generic[Item]):
         """Close the generator, whether it has ended or not."""
         self._first = None
         try:
-            await self._rest.aclose()
+            if self._rest is not None:
+                await self._rest.aclose()
         finally:
             while self._afterwards:
                 self._afterwards.pop()()

@@ -70,7 +70,7 @@ class Pump:
         self._reply = reply
         self._reader = reader
         self._log = log
-        self._streamed = streamed
+        self.streamed = streamed
         self._prompt_size = prompt_size
         self._reply_size = 0
         self._counted = False
@@ -84,13 +84,17 @@ class Pump:
         ``UpstreamError`` when the backend reports an error or breaks off; what text was held back has then come, and
         of a call only what is complete. Closes the reply in any case, at once when nothing more of it counts.
         """
-        return self._stream() if self._streamed else self._whole()
+        return self._stream() if self.streamed else self._whole()
 
-    async def _whole(self) -> AsyncGenerator[list[Event], None]:
+    async def whole(self) -> list[Event]:
+        """All the client's events of a reply that is not streamed. Raises as ``batches`` does."""
         async with self._reply:
             body = await self._reply.read()
-            self._log.answered = perf_counter()
-            yield self._read(decode_reply(body, taken=self._taken)) + self._end()
+        self._log.answered = perf_counter()
+        return self._read(decode_reply(body, taken=self._taken)) + self._end()
+
+    async def _whole(self) -> AsyncGenerator[list[Event], None]:
+        yield await self.whole()
 
     async def _stream(self) -> AsyncGenerator[list[Event], None]:
         async with self._reply:

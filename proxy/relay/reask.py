@@ -49,13 +49,13 @@ async def with_reasks(
             yield held
         raise
     if held:
-        yield await _best(held, send, prepared=prepared, request=request, times=times, log=log)
+        yield await best_of(held, send, prepared=prepared, request=request, times=times, log=log)
 
 
-async def _best(
+async def best_of(
     events: list[Event], send: Send, *, prepared: Request, request: Request, times: int, log: RequestLog
 ) -> list[Event]:
-    """``events``, the whole of a reply, or those of a better one."""
+    """``events``, the whole of the reply to ``prepared``, or those of a better one."""
     if not any(isinstance(event, Problem) and is_fault(event) for event in events):
         return events
     reply = collect(events)

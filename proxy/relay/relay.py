@@ -32,7 +32,7 @@ from proxy.relay.count import Count, count_tokens
 from proxy.relay.models import Model, read_models, with_first
 from proxy.relay.native import pass_stream, pass_whole, with_model
 from proxy.relay.pump import Pump, is_event_stream
-from proxy.relay.reask import with_reasks
+from proxy.relay.reask import best_of, with_reasks
 from proxy.relay.rescue import rescue_stream, rescue_whole
 from proxy.tape import HIDDEN, Settings, Turn
 from proxy.telemetry import RequestLog
@@ -229,6 +229,10 @@ class Relay:
 
             first = await send(prepared, log)
             times = backend.config.reask if request.offered else 0
+            if not (request.stream or first.streamed):
+                events = await first.whole()
+                best = await best_of(events, send, prepared=prepared, request=request, times=times, log=log)
+                return EventReply(Begun(best))
             batches = with_reasks(first, send, prepared=prepared, request=request, times=times, log=log)
             return EventReply(await self._begun(batches))
 

@@ -29,6 +29,15 @@ async def test_nothing_is_lost_by_waiting_for_the_first() -> None:
     assert [item async for item in await Begun.wait(Source().run())] == []
 
 
+async def test_an_item_may_be_all_there_is() -> None:
+    closed: list[bool] = []
+    alone = Begun(1)
+    alone.afterwards(lambda: closed.append(True))
+    assert [item async for item in alone] == [1]
+    await alone.aclose()
+    assert closed == [True]
+
+
 async def test_a_failure_before_the_first_is_told_at_once() -> None:
     with pytest.raises(ValueError, match="early"):
         await Begun.wait(Source(failure=ValueError("early")).run())
