@@ -54,7 +54,7 @@ class CallModes(TentativeModes):
         if self._tentative is None and not self._code.outside:
             self._tentative = Tentative("fence" if self._code.fence else "inline", [])
         self._region = Region(mark, form, look_again=self._stream_after or 0)
-        self._mode = self._choose
+        self._mode = type(self)._choose
         if form.kept:
             return at, True
         self._region.start = len(mark)
@@ -93,7 +93,7 @@ class CallModes(TentativeModes):
             return length(spec, text)
         closers = marks_of(frozenset(region.form.closers))
         self._body = reader_for(spec)(spec, closers, self._grammar.openers, self._effort)
-        self._mode = self._in_body
+        self._mode = type(self)._in_body
         return 0
 
     def _no_body(self, region: Region, text: str, at: int, final: bool) -> Step:
@@ -128,10 +128,10 @@ class CallModes(TentativeModes):
         self._open_ended = False
         self._region = self._body = None
         if self._tentative is None:
-            self._mode = self._text
+            self._mode = type(self)._text
             self._out.problem("dropped_markup", f"{region.opener} stood where a call should be closed.", region.opener)
         else:
-            self._mode = self._tentatively
+            self._mode = type(self)._tentatively
             self._tentative.raw.append(written)
         return True
 
@@ -195,11 +195,11 @@ class CallModes(TentativeModes):
             if calls and len(calls) == len(body.reading.items) and self._may_wait(region, calls):
                 self._tentative.raw.append(region.raw)
                 self._tentative.calls.extend(calls)
-                self._mode = self._tentatively
+                self._mode = type(self)._tentatively
             else:
                 self._as_text(region.raw)
             return
-        self._mode = self._text
+        self._mode = type(self)._text
         apart = len(calls) < len(body.reading.items) and not all(call.explicit for call in calls)
         if not calls or apart or not self._believable(region, calls):
             self._unreadable(region, "What looked like a call could not be read as one.")
@@ -234,14 +234,14 @@ class CallModes(TentativeModes):
             return
         self._out.call(self._tools.resolve(raw, self._out.calls))
         if not self._parallel:
-            self._mode = self._over
+            self._mode = type(self)._over
 
     def _end_stream(self, stream: ArgumentStream, raw: RawCall) -> None:
         call = self._tools.resolve(raw, self._out.calls)
         if not self._out.finish_call(call, stream.sent):
             self._fail("The end of a tool call did not fit the arguments that had already gone out.")
         elif not self._parallel:
-            self._mode = self._over
+            self._mode = type(self)._over
 
     def _may_wait(self, region: Region, calls: list[RawCall]) -> bool:
         """A call without a tag must name a declared tool and have arguments; one in code must validate as well."""
@@ -296,7 +296,7 @@ class CallModes(TentativeModes):
             return len(self._pending), False
         if self._cut:
             self._region = self._body = None
-            self._mode = self._text
+            self._mode = type(self)._text
             for call in body.reading.calls:
                 self._send(call)
             self._out.problem("cut", "The reply ended inside a call.", raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from proxy.core.bodies.base import Effort
 from proxy.core.calls import ToolSet
@@ -17,8 +17,8 @@ from proxy.core.regions import Region, Tentative
 Step: TypeAlias = tuple[int, bool]
 """The index up to which a mode used the text, and whether to go on from there: False asks for more text."""
 
-Mode: TypeAlias = Callable[[str, int, bool], Step]
-"""Uses up ``text`` from an index on; the third argument says that nothing comes after ``text``."""
+Mode: TypeAlias = Callable[[Any, str, int, bool], Step]
+"""Uses up the text from an index on, as a method of the reader; the last argument says that nothing comes after it."""
 
 BLANK = re.compile(r"[\s\u200b\u2060\ufeff]*")
 """White space, and characters that take no space: some models begin with a byte order mark, or put one behind a tag."""
@@ -27,7 +27,10 @@ _LONG_PENDING = 512
 
 
 class Machine(ABC):
-    """The state of a reader. A mode is a method, and :attr:`_mode` is the one that reads what comes next."""
+    """The state of a reader. A mode is a method, and :attr:`_mode` is the one that reads what comes next.
+
+    It is kept unbound: a method that is bound to its reader would keep that until somebody looks for garbage.
+    """
 
     __slots__ = (
         "_closing",
@@ -103,12 +106,12 @@ class Machine(ABC):
         self._pending = self._pending[at:]
 
     def _step(self, at: int, final: bool) -> Step:
-        return self._mode(self._pending, at, final)
+        return self._mode(self, self._pending, at, final)
 
     @property
     def done(self) -> bool:
         """Whether nothing that follows counts: the upstream can be closed."""
-        return self._mode is self._over
+        return self._mode is Machine._over
 
     @property
     def _cut(self) -> bool:
@@ -124,13 +127,12 @@ class Machine(ABC):
 
     def _fail(self, message: str) -> None:
         self._failure = message
-        self._mode = self._over
+        self._mode = type(self)._over
 
     @abstractmethod
     def _text(self, text: str, at: int, final: bool) -> Step:
         """The mode of the answer's text, to which every other one returns."""
 
-    @staticmethod
-    def _over(text: str, at: int, final: bool) -> Step:
+    def _over(self, text: str, at: int, final: bool) -> Step:
         """Nothing that follows counts."""
         return len(text), False

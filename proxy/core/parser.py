@@ -158,7 +158,7 @@ class Parser(ReasoningModes):
             return self._maybe_bare(text, at, final)
         if mark in table.forms:
             if self._literal_think and self._code.outside:
-                self._mode = self._quoting
+                self._mode = type(self)._quoting
                 return at, True
             return self._open(mark, at)
         if mark in table.lone_closers and not self._had_reasoning and not self._code.inline:
@@ -204,7 +204,7 @@ class Parser(ReasoningModes):
                 self._show(mark)
                 return at + len(mark), True
         self._out.problem("fabricated_result", "The model wrote a tool result by itself; what follows was dropped.")
-        self._mode = self._over
+        self._mode = type(self)._over
         return at, True
 
     # ---- modes: code
@@ -223,7 +223,7 @@ class Parser(ReasoningModes):
             if len(text[end:line].split()) > 1:  # words, and so no part of a call
                 self._show(self._fence_line)
                 self._fence_line = ""
-            self._mode = self._fence
+            self._mode = type(self)._fence
             return line, True
         self._code.run(text[at:end])
         self._show(text[at:end])
@@ -245,7 +245,7 @@ class Parser(ReasoningModes):
             if bare:
                 self._tentative = Tentative("whole", [self._fence_line])
                 return self._open_bare(here, (self._code.fence,))
-        self._mode = self._text
+        self._mode = type(self)._text
         if opener is None:
             self._as_text(self._fence_line)
             return here, True
@@ -275,7 +275,7 @@ class Parser(ReasoningModes):
         """The calls that ``text`` ends in."""
         inner = Parser(whole=True)
         inner._grammar, inner._tools, inner._had_reasoning = self._grammar, self._tools, True
-        inner._mode = inner._text
+        inner._mode = type(inner)._text
         tail: list[RawCall] = []
         name = ""
         for event in [*inner.feed(text), *inner.close("stop")]:

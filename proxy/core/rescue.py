@@ -52,7 +52,7 @@ class _ValidCalls(Parser):
         if self._region is None and self._tentative is None and not self._wraps:
             self._wrapper = 0
         self._wraps = False
-        held = unread + self._wrapper + (len(self._fence_line) if self._mode == self._fence else 0)
+        held = unread + self._wrapper + (len(self._fence_line) if self._mode is type(self)._fence else 0)
         if self._region is not None:
             held += self._region.size
         if self._tentative is not None:

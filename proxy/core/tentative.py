@@ -61,7 +61,7 @@ class TentativeModes(Machine):
 
     def _open_bare(self, at: int, closers: tuple[str, ...]) -> Step:
         self._region = Region("", Form("", (PYTHON, JSON), closers), bare=True)
-        self._mode = self._choose
+        self._mode = type(self)._choose
         return at, True
 
     def _tentatively(self, text: str, at: int, final: bool) -> Step:
@@ -120,7 +120,7 @@ class TentativeModes(Machine):
             return at, True
         self._code.fence = text[at:end]
         self._fence_line = text[at:line]
-        self._mode = self._fence
+        self._mode = type(self)._fence
         return line, True
 
     def _inline_ends(self, held: Tentative, text: str, at: int, final: bool) -> Step:
@@ -144,7 +144,7 @@ class TentativeModes(Machine):
     def _accept(self, held: Tentative) -> None:
         self._tentative = None
         self._code.fence = ""
-        self._mode = self._text
+        self._mode = type(self)._text
         for call in held.calls:
             if not self.done:
                 self._send(call)
@@ -153,7 +153,7 @@ class TentativeModes(Machine):
         """``raw``, and what was held back in front of it, is text after all."""
         held = self._tentative
         self._tentative = None
-        self._mode = self._text
+        self._mode = type(self)._text
         if held is not None:
             self._show("".join(held.raw))
             if held.rule == "whole" and self._code.closes_fence("".join(held.raw[1:]) + raw):

@@ -36,7 +36,7 @@ class ReasoningModes(CallModes):
         super().__init__(
             tools, grammar, read_calls=read_calls, parallel=parallel, stream_after=stream_after, new_id=new_id
         )
-        self._mode = self._head
+        self._mode = type(self)._head
 
     def _begin(self) -> None:
         super()._begin()
@@ -57,9 +57,9 @@ class ReasoningModes(CallModes):
         if self._starts_in_reasoning:
             self._think_closers = self._grammar.think_closers
             self._had_reasoning = True
-            self._mode = self._reasoning
+            self._mode = type(self)._reasoning
         else:
-            self._mode = self._start
+            self._mode = type(self)._start
         return at, True
 
     def _start(self, text: str, at: int, final: bool) -> Step:
@@ -77,12 +77,12 @@ class ReasoningModes(CallModes):
             mark = heads.at(text, at)
             if mark:
                 return self._open(mark, at)
-        self._mode = self._text
+        self._mode = type(self)._text
         return at, True
 
     def _heading(self, heading: Heading) -> None:
         self._headed = True
-        self._mode = self._text
+        self._mode = type(self)._text
         if heading.closers:
             self._reason_until(heading.closers)
 
@@ -93,14 +93,14 @@ class ReasoningModes(CallModes):
         self._think_closers = marks_of(frozenset(closers))
         self._had_reasoning = True
         self._source.clear()
-        self._mode = self._reasoning
+        self._mode = type(self)._reasoning
 
     def _reasoning(self, text: str, at: int, final: bool) -> Step:
         end, found = self._think_closers.split(text, at, final=final)
         self._out.reason(text[at:end])
         if found is None:
             return end, False
-        self._mode = self._start
+        self._mode = type(self)._start
         return (end if self._grammar.openers.at(found.mark, 0) else found.end), True
 
     def _quoting(self, text: str, at: int, final: bool) -> Step:
@@ -110,7 +110,7 @@ class ReasoningModes(CallModes):
         if found is None and not final:
             return at, False
         self._literal_think = ""
-        self._mode = self._text
+        self._mode = type(self)._text
         if found is None:
             return at, True
         self._show(text[at : found.end])
