@@ -8,7 +8,7 @@ JSON values are plain Python ones (``dict``, ``list``, ``str``, ``int``, ``float
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -67,7 +67,7 @@ class ToolCall(Struct, frozen=True):
 
 def new_call_id() -> str:
     """A random call id of the shape that OpenAI uses."""
-    return "call_" + secrets.token_hex(12)
+    return "call_" + os.urandom(12).hex()
 
 
 class ToolResult(Struct, frozen=True):
