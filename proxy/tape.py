@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from proxy.core.errors import ToolgraftError
 from proxy.core.events import Problem
@@ -95,8 +96,7 @@ def hidden(data: Data, secrets: Iterable[bytes]) -> Data:
     return data
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """One request to a backend. ``status`` and ``error`` are None until there is one; ``asked`` is the time of day."""
 
     url: str

@@ -8,9 +8,10 @@ import re
 import sys
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, TextIO, TypeAlias
+
+from msgspec import Struct, field
 
 from proxy.core.events import Problem
 from proxy.tape import Tape
@@ -36,8 +37,7 @@ _NUMBERS = frozenset({bool, int, float})
 _BASE64 = re.compile(r"(data:[^;,\s]{1,100};base64,)[A-Za-z0-9+/=_-]+")
 
 
-@dataclass(slots=True)
-class RequestLog:
+class RequestLog(Struct):
     """What is known about one request, filled in as it becomes known.
 
     ``surface`` is the route's short name, ``client`` whose key was shown, ``mode`` the dispatcher that served it
@@ -81,7 +81,7 @@ class RequestLog:
     answered: float | None = None
     ended: float | None = None
     trace: tuple[tuple[str, str], ...] = ()
-    tape: Tape | None = field(default=None, repr=False)
+    tape: Tape | None = None
 
     @property
     def seconds(self) -> float:

@@ -6,9 +6,9 @@ A dispatcher makes the request that goes upstream and a reader for one reply to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from proxy.core.callrules import CallRules
@@ -18,7 +18,7 @@ from proxy.core.events import Event, FinishReason
 from proxy.core.history import HistoryOptions, render_history
 from proxy.core.model import Json, OtherPart, Request, new_call_id
 from proxy.core.parser import Parser
-from proxy.core.prompt import PromptOptions, render_choice, render_format, render_past, render_prompt
+from proxy.core.prompt import DEFAULT, PromptOptions, render_choice, render_format, render_past, render_prompt
 from proxy.core.readers import NativeReader, XmlReader
 from proxy.core.replay import mended
 
@@ -74,8 +74,7 @@ class Dispatcher(Protocol):
         """A reader for the reply to ``request`` (the client's own, not the prepared one)."""
 
 
-@dataclass(frozen=True, slots=True)
-class XmlDispatcher:
+class XmlDispatcher(Struct, frozen=True):
     """Tools as a system prompt, calls as text.
 
     ``options`` say what the backend's template takes, ``prompt`` how the model is told of its tools. ``model`` is what
@@ -83,14 +82,15 @@ class XmlDispatcher:
     :class:`~proxy.core.parser.Parser`.
     """
 
-    options: HistoryOptions = field(default_factory=HistoryOptions)
-    prompt: PromptOptions = field(default_factory=PromptOptions)
+    mode: ClassVar[Literal["xml"]] = "xml"
+
+    options: HistoryOptions = HistoryOptions()
+    prompt: PromptOptions = DEFAULT
     dialect: str = "auto"
     model: str | None = None
     starts_in_reasoning: bool = False
     stream_arguments_after: int | None = 8192
     new_id: Callable[[], str] = new_call_id
-    mode: Literal["xml"] = field(default="xml", init=False)
 
     def prepare(self, request: Request) -> Request:
         """``request`` as system, user and assistant turns, without tools.
@@ -154,11 +154,10 @@ class XmlDispatcher:
         return XmlReader(parser, rules)
 
 
-@dataclass(frozen=True, slots=True)
-class NativeDispatcher:
+class NativeDispatcher(Struct, frozen=True):
     """The backend's own tool calling: the past is made good on the way there, nothing is changed on the way back."""
 
-    mode: Literal["native"] = field(default="native", init=False)
+    mode: ClassVar[Literal["native"]] = "native"
 
     def prepare(self, request: Request) -> Request:
         """``request`` with a past that no backend refuses."""

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from proxy.inspector.outcome import Outcome, outcome
 from proxy.tape import Tape
@@ -30,8 +31,7 @@ def _is_shown(name: bytes) -> bool:
     return name in _SHOWN or name.startswith(b"x-stainless-")
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """One exchange. ``began`` is its time of day; ``tape`` is None once there was no more room for what was said.
 
     ``revision`` grows over all entries, whenever one of them changes.
