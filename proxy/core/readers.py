@@ -81,7 +81,7 @@ class XmlReader:
         out: list[Event] = []
         finish = told = told or Finish("stop")
         for event in self._parser.close("stop" if self.done else given):
-            if isinstance(event, Finish):
+            if type(event) is Finish:
                 finish = replace(event, message=event.message or told.message) if event.reason == "error" else event
             else:
                 out += self._send([event])

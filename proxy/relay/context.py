@@ -7,7 +7,8 @@ answer all the same, often without the text about tools, which comes first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from proxy.backends.probes import Kind
 from proxy.core.events import Usage
@@ -30,8 +31,7 @@ _MENDS: Mapping[Kind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCheck:
+class ContextCheck(Struct, frozen=True):
     """Compares the ``messages`` that were sent to a server of a ``kind`` with what it counted."""
 
     messages: tuple[Message, ...]

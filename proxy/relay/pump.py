@@ -140,7 +140,7 @@ class Pump:
         """The client's events for the backend's."""
         out: list[Event] = []
         for event in events if len(events) < 2 else _joined(events):
-            if isinstance(event, (TextDelta, ReasoningDelta)):
+            if type(event) is TextDelta or type(event) is ReasoningDelta:
                 self._reply_size += len(event.text)
             out += self._reader.feed(event)
         return self._note(out)
@@ -155,19 +155,16 @@ class Pump:
 
     def _note(self, events: list[Event]) -> list[Event]:
         for event in events:
-            match event:
-                case TextDelta():
-                    pass
-                case ToolCallEnd():
-                    self._log.calls += 1
-                case Problem(kind, message):
-                    self._log.found(event)
-                    if kind == "late_reasoning":
-                        logger.warning("request %s: %s", self._log.id, message)
-                case Usage(prompt, completion):
-                    self._counted = True
-                    self._log.prompt_tokens, self._log.completion_tokens = prompt, completion
-                    self._check(event)
+            if type(event) is ToolCallEnd:
+                self._log.calls += 1
+            elif type(event) is Problem:
+                self._log.found(event)
+                if event.kind == "late_reasoning":
+                    logger.warning("request %s: %s", self._log.id, event.message)
+            elif type(event) is Usage:
+                self._counted = True
+                self._log.prompt_tokens, self._log.completion_tokens = event.prompt_tokens, event.completion_tokens
+                self._check(event)
         return events
 
     def _check(self, usage: Usage) -> None:

@@ -56,7 +56,7 @@ async def best_of(
     events: list[Event], send: Send, *, prepared: Request, request: Request, times: int, log: RequestLog
 ) -> list[Event]:
     """``events``, the whole of the reply to ``prepared``, or those of a better one."""
-    if not any(isinstance(event, Problem) and is_fault(event) for event in events):
+    if not any(type(event) is Problem and is_fault(event) for event in events):
         return events
     reply = collect(events)
     usages = [reply.usage]
