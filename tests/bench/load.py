@@ -25,6 +25,11 @@ WARM_UP = 0.2
 BEGIN = 200
 """Of very many streams, those that begin in a second."""
 
+OUT_OF_STEP = (5**0.5 - 1) / 2
+"""The part of the time between two tokens by which each stream begins later than in step with the one before: else the
+tokens of all would come at the same moment, and the time that they wait for one another would be measured.
+"""
+
 Result = dict[str, float]
 
 
@@ -163,8 +168,9 @@ async def streams(
     loop = asyncio.get_running_loop()
     start = loop.time()
     spread = min(seconds * WARM_UP, 1.0) if spread is None else spread
-    for at, client in enumerate(clients.values()):
-        await asyncio.sleep(max(0.0, start + spread * at / count - loop.time()))
+    begins = sorted(spread * at / count + at * OUT_OF_STEP % 1 / rate for at in range(count))
+    for begin, client in zip(begins, clients.values(), strict=True):
+        await asyncio.sleep(max(0.0, start + begin - loop.time()))
         client.send(payload)
     await asyncio.sleep(seconds * WARM_UP / 2)
     counting, begun = True, cpu(process)
